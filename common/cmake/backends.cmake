@@ -1,0 +1,79 @@
+# Which machines this build is for. Defines the INTERFACE targets softmax::cuda, softmax::hip and softmax::sim; each
+# carries the definition and the flags that a kernel file needs for its backend.
+
+# --- CUDA: nvcc is often installed but not on PATH.
+add_library(softmax_cuda INTERFACE)
+add_library(softmax::cuda ALIAS softmax_cuda)
+set(SOFTMAX_WITH_CUDA OFF)
+if(NOT SOFTMAX_CUDA STREQUAL "OFF")
+  if(NOT CMAKE_CUDA_COMPILER)
+    find_program(SOFTMAX_NVCC nvcc HINTS $ENV{CUDA_PATH}/bin $ENV{CUDA_HOME}/bin /usr/local/cuda/bin /opt/cuda/bin)
+    if(SOFTMAX_NVCC)
+      set(CMAKE_CUDA_COMPILER ${SOFTMAX_NVCC})
+    endif()
+  endif()
+  if(NOT CMAKE_CUDA_ARCHITECTURES)
+    # An explicit list: "native" does not configure without a GPU. The last entry is also kept as PTX, for newer GPUs.
+    set(CMAKE_CUDA_ARCHITECTURES 80-real 90)
+  endif()
+  include(CheckLanguage)
+  check_language(CUDA)
+  if(CMAKE_CUDA_COMPILER)
+    enable_language(CUDA)
+    find_package(CUDAToolkit REQUIRED)
+    set(SOFTMAX_WITH_CUDA ON)
+    set(CMAKE_CUDA_STANDARD 20)
+    set(CMAKE_CUDA_STANDARD_REQUIRED ON)
+    target_compile_definitions(softmax_cuda INTERFACE SIMT_BACKEND_CUDA)
+    target_compile_options(softmax_cuda INTERFACE $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-ffile-prefix-map=${CMAKE_SOURCE_DIR}/=
+                                                  -lineinfo>)
+    target_link_libraries(softmax_cuda INTERFACE CUDA::cudart_static)
+  elseif(SOFTMAX_CUDA STREQUAL "ON")
+    message(FATAL_ERROR "SOFTMAX_CUDA=ON, but nvcc was not found or cannot compile with this C++ compiler: set CUDA_PATH to the "
+                        "toolkit, or -DCMAKE_CUDA_HOST_COMPILER to a g++ that it supports.")
+  endif()
+endif()
+
+# --- HIP: a build tree of its own, whose C++ compiler can compile HIP (see the preset).
+add_library(softmax_hip INTERFACE)
+add_library(softmax::hip ALIAS softmax_hip)
+set(SOFTMAX_WITH_HIP OFF)
+if(SOFTMAX_HIP STREQUAL "ON")
+  set(SOFTMAX_HIP_ARCHITECTURES gfx90a CACHE STRING "AMD GPUs to compile for")
+  set(GPU_TARGETS ${SOFTMAX_HIP_ARCHITECTURES} CACHE STRING "" FORCE)
+  set(AMDGPU_TARGETS ${SOFTMAX_HIP_ARCHITECTURES} CACHE STRING "" FORCE)
+  find_package(hip QUIET)
+  if(NOT hip_FOUND OR NOT CMAKE_CXX_COMPILER_ID MATCHES Clang)
+    message(FATAL_ERROR "SOFTMAX_HIP=ON, but no HIP was found, or the C++ compiler is not clang++: install hipcc and "
+                        "libamdhip64-dev (make setup-hip), and configure with cmake --preset hip.")
+  endif()
+  set(SOFTMAX_WITH_HIP ON)
+  target_compile_definitions(softmax_hip INTERFACE SIMT_BACKEND_HIP)
+  target_compile_options(softmax_hip INTERFACE -ffile-prefix-map=${CMAKE_SOURCE_DIR}/=)
+  target_link_libraries(softmax_hip INTERFACE hip::device)
+endif()
+
+# --- The simulator: always. The sanitizer's hooks are compiled in and bound to ours; its runtime is never linked.
+# Unrolled or vectorised loops would make one statement look like several, and split its requests.
+add_library(softmax_sim INTERFACE)
+add_library(softmax::sim ALIAS softmax_sim)
+target_compile_definitions(softmax_sim INTERFACE SIMT_BACKEND_SIM)
+target_compile_options(softmax_sim INTERFACE -O2 -g -fsanitize=thread -ffile-prefix-map=${CMAKE_SOURCE_DIR}/=)
+if(CMAKE_CXX_COMPILER_ID MATCHES Clang)
+  target_compile_options(softmax_sim INTERFACE -fno-unroll-loops -fno-vectorize -fno-slp-vectorize -fno-omit-frame-pointer
+                                               "SHELL:-mllvm -tsan-instrument-func-entry-exit=0")
+else()
+  target_compile_options(softmax_sim INTERFACE -fno-unroll-loops -fno-tree-vectorize
+                                               --param=tsan-instrument-func-entry-exit=0 -Wno-unknown-pragmas)
+endif()
+
+# --- Warnings, for this project's own C++.
+add_library(softmax_warnings INTERFACE)
+target_compile_options(softmax_warnings INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wno-missing-field-initializers
+                                                  $<$<BOOL:${SOFTMAX_WERROR}>:-Werror>>)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # Reports string concatenation in libstdc++ 12: https://gcc.gnu.org/bugzilla/show_bug.cgi?id=105651
+  target_compile_options(softmax_warnings INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>)
+endif()
+
+message(STATUS "Backends: simulator ON, CUDA ${SOFTMAX_WITH_CUDA}, HIP ${SOFTMAX_WITH_HIP}")

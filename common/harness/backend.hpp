@@ -1,0 +1,85 @@
+#pragma once
+/// @file
+/// A machine that can run a stage, seen from the harness. One source, stage_backend.cpp, implements it three
+/// times.
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "numerics/dtype.hpp"
+#include "numerics/shape.hpp"
+#include "simt/device.hpp"
+
+namespace softmax {
+
+/// Memory and parameters of one call of the stage.
+struct stage_call {
+  dtype type = dtype::f32;
+  const void* x = nullptr;
+  void* y = nullptr;
+  float* workspace = nullptr;
+  matrix_shape shape;
+};
+
+/// Seconds of the copy kernels that bound what a stage can reach: they read and write `bytes` each.
+struct copy_times {
+  double best = 0;  ///< seconds
+  std::string which;  ///< the kernel that took it
+  std::size_t bytes = 0;  ///< read, and as many written
+};
+
+/// Not thread-safe; one thread drives it. Calls throw simt::error when the runtime fails.
+class backend {
+ public:
+  virtual ~backend() = default;
+
+  virtual std::string name() const = 0;  ///< "cuda", "hip" or "sim"
+  /// Makes device `index` current. @throws simt::no_device with one sentence
+  virtual simt::device open(int index) = 0;
+  virtual std::size_t free_memory() const = 0;
+
+  virtual void* allocate(std::size_t bytes, const char* name) = 0;
+  virtual void release(void* p) noexcept = 0;
+  virtual void upload(void* to, const void* from, std::size_t bytes) = 0;
+  virtual void download(void* to, const void* from, std::size_t bytes) = 0;
+  virtual void poison(void* p, std::size_t bytes) = 0;
+
+  /// Runs the stage and waits for it.
+  virtual void run(const stage_call& call) = 0;
+  /// Seconds a call, by device events, for each of `repeats` batches. The calls rotate through `calls`, which
+  /// together should exceed the L2 cache.
+  virtual std::vector<double> time(const std::vector<stage_call>& calls, int repeats) = 0;
+  /// Copies calls[i].x to calls[i].y as fast as this device can, over at least `bytes` a copy.
+  virtual copy_times time_copy(const std::vector<stage_call>& calls, std::size_t bytes, int repeats) = 0;
+};
+
+/// Backends compiled into this program, the preferred one first; the simulator is always among them.
+std::vector<std::unique_ptr<backend>> make_backends();
+
+/// Device memory that frees itself.
+class device_buffer {
+ public:
+  device_buffer() = default;
+  device_buffer(backend& owner, std::size_t bytes, const char* name)
+      : owner_(&owner), p_(owner.allocate(bytes, name)), bytes_(bytes) {}
+  device_buffer(device_buffer&& o) noexcept { *this = std::move(o); }
+  device_buffer& operator=(device_buffer&& o) noexcept {
+    std::swap(owner_, o.owner_);
+    std::swap(p_, o.p_);
+    std::swap(bytes_, o.bytes_);
+    return *this;
+  }
+  ~device_buffer() {
+    if (p_) owner_->release(p_);
+  }
+  void* get() const { return p_; }
+  std::size_t bytes() const { return bytes_; }
+
+ private:
+  backend* owner_ = nullptr;
+  void* p_ = nullptr;
+  std::size_t bytes_ = 0;
+};
+
+}  // namespace softmax

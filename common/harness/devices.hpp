@@ -1,0 +1,33 @@
+#pragma once
+/// @file
+/// Datasheet facts about the GPUs that the simulator can stand for and that a report compares with.
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace softmax {
+
+/// One GPU. Sizes in bytes; "multiprocessor" is NVIDIA's SM and AMD's compute unit.
+struct gpu_facts {
+  std::string key;  ///< for --gpu
+  std::string name;
+  std::string match;  ///< occurs in the name that the driver reports
+  int multiprocessors = 0;
+  int warp_size = 0;
+  int threads_per_multiprocessor = 0;
+  int blocks_per_multiprocessor = 0;
+  std::size_t shared_per_multiprocessor = 0;
+  std::size_t shared_per_block = 0;  ///< with opt-in where the GPU asks for it
+  int registers_per_multiprocessor = 0;
+  std::size_t l2 = 0;
+  double peak_bytes_per_second = 0;  ///< of device memory
+  std::string source;
+};
+
+const std::vector<gpu_facts>& gpu_table();
+/// By key; nullptr if unknown.
+const gpu_facts* find_gpu(const std::string& key);
+/// By the name that a driver reports; nullptr if the table does not have it.
+const gpu_facts* match_gpu(const std::string& driver_name);
+
+}  // namespace softmax

@@ -1,0 +1,44 @@
+// The program behind every ./stage-NN.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <exception>
+
+#include "harness/backend.hpp"
+#include "harness/options.hpp"
+#include "harness/report.hpp"
+#include "harness/session.hpp"
+#include "harness/usage_error.hpp"
+
+int main(int argc, char** argv) {
+  using namespace softmax;
+  const stage_info& stage = this_stage();
+  const parsed_options parsed = parse_options(argc, argv, stage);
+  if (parsed.exit_now) return *parsed.exit_now;
+  const options& o = parsed.values;
+  try {
+    auto backends = make_backends();
+    chosen_device device = choose_device(o, backends);
+    const bool progress = isatty(STDERR_FILENO) && !o.json;
+    if (device.simulated && progress)
+      simt::configuration().on_progress = [](double share) {
+        fmt::print(stderr, "\rsimulating {:3.0f} %", share * 100);
+        std::fflush(stderr);
+      };
+    const std::vector<run_result> results = run_all(o, stage, device);
+    if (device.simulated && progress) fmt::print(stderr, "\r\x1b[K");
+    const std::string text =
+        o.json ? report_json(results, stage, device, o) : report_text(results, stage, device, o);
+    std::fwrite(text.data(), 1, text.size(), stdout);
+    const bool pass =
+        std::all_of(results.begin(), results.end(), [](const run_result& r) { return r.pass(); });
+    return pass ? 0 : 1;
+  } catch (const usage_error& mistake) {
+    fmt::print(stderr, "stage-{}: {}\n", stage.number, mistake.what());
+    return 2;
+  } catch (const std::exception& problem) {
+    fmt::print(stderr, "stage-{}: {}\n", stage.number, problem.what());
+    return 1;
+  }
+}

@@ -1,0 +1,144 @@
+#include "harness/options.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <charconv>
+#include <cstdlib>
+
+#include "harness/devices.hpp"
+#include "harness/npy.hpp"
+#include "harness/usage_error.hpp"
+#include "numerics/input.hpp"
+
+namespace softmax {
+namespace {
+
+/// A whole number in [low, high]; the sentence names the option.
+std::int64_t whole_number(const std::string& option, const std::string& text, std::int64_t low,
+                          std::int64_t high) {
+  std::int64_t value = 0;
+  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (problem == std::errc::result_out_of_range)
+    throw usage_error(fmt::format("{} {} does not fit in 64 bits: use a smaller number.", option, text));
+  if (problem != std::errc() || end != text.data() + text.size())
+    throw usage_error(
+        fmt::format("{} {} is no whole number: write digits, such as {} 64.", option, text, option));
+  if (value < low || value > high)
+    throw usage_error(fmt::format("{} {} is out of range: use {} to {}.", option, text, low, high));
+  return value;
+}
+
+row_choice parse_check(const std::string& text) {
+  if (text == "full") return {};
+  if (text.starts_with("rows:")) return {.rows = whole_number("--check rows:", text.substr(5), 1, INT64_MAX)};
+  throw usage_error(
+      fmt::format("--check {} is not known: use full, or rows:K for a sample of K rows.", text));
+}
+
+std::string keys() {
+  std::string all;
+  for (const auto& g : gpu_table()) all += (all.empty() ? "" : ", ") + g.key;
+  return all;
+}
+
+std::string examples(const stage_info& stage) {
+  std::string lines = "Inputs for --dist:\n";
+  for (const auto& d : distributions()) lines += fmt::format("  {:<10} {}\n", d.name, d.description);
+  lines += fmt::format(
+      "\nExamples:\n"
+      "  ./stage-{0}                                    run, check and count at the default shape\n"
+      "  ./stage-{0} --rows 5 --cols 31,32,33 --dtype bf16   three shapes in one call\n"
+      "  ./stage-{0} --device sim --gpu mi250x          the same kernel with 64-wide warps\n"
+      "  ./stage-{0} --input tests/data/attention_scores.npy --output y.npy\n"
+      "\nExit codes: 0 right, 1 wrong result or a fault in the kernel, 2 the command cannot be run as "
+      "given.\n",
+      stage.number);
+  return lines;
+}
+
+constexpr std::int64_t largest = INT64_MAX;
+
+}  // namespace
+
+parsed_options parse_options(int argc, const char* const* argv, const stage_info& stage) {
+  parsed_options parsed;
+  options& o = parsed.values;
+  CLI::App app{
+      fmt::format(
+          "Stage {}: {}.\nRow-wise softmax of an M x N matrix: rows (M) are independent, columns (N) are "
+          "normalised.",
+          stage.number, stage.idea),
+      "stage-" + stage.number};
+  app.footer(examples(stage));
+  app.set_help_flag("--help,-h", "Show this and exit");
+
+  std::vector<std::string> rows, cols;
+  std::string type, ld_in, ld_out, offset = "0", seed = "1", check = "full", repeat = "1", index = "0",
+                                   threads = "0";
+  app.add_option("--rows", rows, "M; several values with commas")->delimiter(',');
+  app.add_option("--cols", cols, "N; several values with commas")->delimiter(',');
+  app.add_option("--dtype", type, "Storage type: f32, f16 or bf16 (arithmetic is fp32)");
+  app.add_option("--ld-in", ld_in, "Row stride of the input in elements, at least N");
+  app.add_option("--ld-out", ld_out, "Row stride of the output in elements, at least N");
+  app.add_option("--offset", offset, "Start both matrices this many elements off a 256-byte boundary");
+  app.add_option("--input", o.input, "Read the matrix from a .npy file (float32 or float16)");
+  app.add_option("--output", o.output, "Write the result to a .npy file");
+  app.add_option("--dist", o.distribution, "Made-up input, see below");
+  app.add_option("--seed", seed, "Seed of the made-up input");
+  app.add_option("--check", check, "full, or rows:K for a sample of K rows");
+  app.add_option("--repeat", repeat, "Run this often and compare the outputs bit for bit");
+  app.add_option("--device", o.device, "auto, cuda, hip or sim");
+  app.add_option("--index", index, "Which GPU, counted from 0");
+  app.add_option("--gpu", o.gpu, "The GPU that the simulator stands for: " + keys());
+  app.add_option("--threads", threads, "Host threads for the simulator; 0: one a core");
+  bool no_check = false;
+  app.add_flag("--no-check", no_check, "Simulator: do not watch memory accesses (faster, counts nothing)");
+  app.add_flag("--json", o.json, "Print one JSON object instead of text");
+
+  try {
+    app.parse(argc, argv);
+    for (const auto& text : rows) o.rows.push_back(whole_number("--rows", text, 0, largest));
+    for (const auto& text : cols) o.cols.push_back(whole_number("--cols", text, 0, largest));
+    if (!type.empty()) {
+      o.type = parse_dtype(type);
+      if (!o.type) throw usage_error(fmt::format("--dtype {} is not known: use f32, f16 or bf16.", type));
+    }
+    if (!ld_in.empty()) o.ld_in = whole_number("--ld-in", ld_in, 0, largest);
+    if (!ld_out.empty()) o.ld_out = whole_number("--ld-out", ld_out, 0, largest);
+    o.offset = whole_number("--offset", offset, 0, 1024);
+    o.seed = static_cast<std::uint64_t>(whole_number("--seed", seed, 0, largest));
+    o.check = parse_check(check);
+    o.repeat = static_cast<int>(whole_number("--repeat", repeat, 1, 1000000));
+    o.index = static_cast<int>(whole_number("--index", index, 0, 1023));
+    o.threads = static_cast<int>(whole_number("--threads", threads, 0, 4096));
+    o.watch = !no_check;
+    if (o.device != "auto" && o.device != "cuda" && o.device != "hip" && o.device != "sim")
+      throw usage_error(fmt::format("--device {} is not known: use auto, cuda, hip or sim.", o.device));
+    if (!find_gpu(o.gpu))
+      throw usage_error(fmt::format("--gpu {} is not known: use one of {}.", o.gpu, keys()));
+    if (!o.input.empty() && !(o.rows.empty() && o.cols.empty()))
+      throw usage_error("--input brings its own shape: leave out --rows and --cols.");
+    if (!o.output.empty() && (o.rows.size() > 1 || o.cols.size() > 1))
+      throw usage_error("--output holds one matrix: give one value for --rows and --cols.");
+    if (!o.output.empty()) check_writable(o.output);
+  } catch (const CLI::CallForHelp& help) {
+    std::fputs(app.help().c_str(), stdout);
+    parsed.exit_now = 0;
+  } catch (const CLI::ExtrasError&) {
+    fmt::print(stderr, "stage-{}: {} is no option of this program: see --help.\n", stage.number,
+               app.remaining().front());
+    parsed.exit_now = 2;
+  } catch (const CLI::Error& mistake) {
+    fmt::print(stderr, "stage-{}: {}: see --help.\n", stage.number, mistake.what());
+    parsed.exit_now = 2;
+  } catch (const usage_error& mistake) {
+    fmt::print(stderr, "stage-{}: {}\n", stage.number, mistake.what());
+    parsed.exit_now = 2;
+  }
+  o.color = isatty(STDOUT_FILENO) && !std::getenv("NO_COLOR");
+  return parsed;
+}
+
+}  // namespace softmax

@@ -1,0 +1,340 @@
+#include "harness/session.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <stdexcept>
+
+#include "harness/npy.hpp"
+#include "harness/usage_error.hpp"
+#include "numerics/input.hpp"
+
+namespace softmax {
+namespace {
+
+constexpr std::size_t guard_bytes = 4096;  // before and behind y, checked after each run
+constexpr std::int64_t default_rows_sim = 256, default_cols_sim = 781;
+constexpr std::int64_t default_rows_gpu = 16384, default_cols_gpu = 8192;
+constexpr int timing_samples = 25;
+
+/// A shape that was found to fit, with the input that goes with it.
+struct planned_run {
+  matrix_shape shape;
+  dtype type = dtype::f32;
+  std::string input;
+};
+
+std::string shape_text(const matrix_shape& s, dtype t) {
+  return fmt::format("{}x{} {}", s.rows, s.cols, name_of(t));
+}
+
+std::int64_t matrix_bytes(std::int64_t rows, std::int64_t ld, dtype t) {
+  std::int64_t bytes = 0;
+  if (__builtin_mul_overflow(rows, ld, &bytes) ||
+      __builtin_mul_overflow(bytes, static_cast<std::int64_t>(size_of(t)), &bytes))
+    throw usage_error(fmt::format(
+        "{} rows of {} elements are more bytes than 64 bits can count: use a smaller shape.", rows, ld));
+  return bytes;
+}
+
+std::int64_t workspace_bytes(const stage_info& stage, const matrix_shape& s) {
+  if (s.rows == 0 || s.cols == 0) return 0;
+  std::int64_t elements = 0, part = 0;
+  if (__builtin_mul_overflow(s.rows, s.cols, &part) ||
+      __builtin_mul_overflow(part, stage.workspace.mn, &elements) ||
+      __builtin_add_overflow(elements, stage.workspace.m * s.rows, &elements))
+    throw usage_error("The shape is too large for 64-bit sizes: use a smaller one.");
+  return matrix_bytes(elements, 1, dtype::f32);
+}
+
+/// Refuses what cannot work, in one sentence, before anything is allocated.
+void check_plan(const planned_run& p, const stage_info& stage, const backend& machine) {
+  const matrix_shape& s = p.shape;
+  if (s.rows > 0 && s.cols > 0) {
+    if (s.ld_in < s.cols)
+      throw usage_error(
+          fmt::format("--ld-in {} is below the {} columns of a row, so rows would overlap: use at least {}.",
+                      s.ld_in, s.cols, s.cols));
+    if (s.ld_out < s.cols)
+      throw usage_error(
+          fmt::format("--ld-out {} is below the {} columns of a row, so rows would overlap: use at least {}.",
+                      s.ld_out, s.cols, s.cols));
+  }
+  if (stage.widest_row > 0 && s.cols > stage.widest_row)
+    throw usage_error(fmt::format(
+        "Stage {} takes rows of at most {} columns, not {}: use stage 05, which streams rows of any width.",
+        stage.number, stage.widest_row, s.cols));
+  const std::int64_t x = matrix_bytes(s.rows, s.ld_in, p.type), y = matrix_bytes(s.rows, s.ld_out, p.type);
+  std::int64_t device_need = 0, host_need = 0;
+  if (__builtin_add_overflow(x, y, &host_need) ||
+      __builtin_add_overflow(host_need, workspace_bytes(stage, s), &device_need))
+    throw usage_error("The shape is too large for 64-bit sizes: use a smaller one.");
+  const bool simulated = machine.name() == "sim";
+  const auto host_free = static_cast<std::int64_t>(simt::host_memory());
+  const auto device_free = static_cast<std::int64_t>(machine.free_memory());
+  // The simulator keeps a second byte for each byte of a buffer, and shares memory with the host's copies.
+  const std::int64_t total = simulated ? host_need / 2 + device_need : device_need;
+  if (total < 0 || total > device_free)
+    throw usage_error(
+        fmt::format("{} needs {:.1f} GB on the {} and {:.1f} GB are free: use fewer --rows or --cols.",
+                    shape_text(s, p.type), static_cast<double>(device_need) * 1e-9,
+                    simulated ? "simulator" : "GPU", static_cast<double>(device_free) * 1e-9));
+  if (!simulated && host_need > host_free)
+    throw usage_error(fmt::format(
+        "{} needs {:.1f} GB of host memory to check the result and {:.1f} GB are free: use fewer "
+        "--rows or --cols.",
+        shape_text(s, p.type), static_cast<double>(host_need) * 1e-9, static_cast<double>(host_free) * 1e-9));
+}
+
+std::uint64_t hash_of(const host_matrix& m) {
+  // FNV-1a over the elements; padding does not count.
+  std::uint64_t hash = 0xcbf29ce484222325u;
+  const std::size_t row_bytes = static_cast<std::size_t>(m.cols) * size_of(m.type);
+  for (std::int64_t row = 0; row < m.rows; ++row) {
+    const std::byte* p = m.data.data() + row * m.ld * static_cast<std::int64_t>(size_of(m.type));
+    for (std::size_t i = 0; i < row_bytes; ++i)
+      hash = (hash ^ std::to_integer<std::uint64_t>(p[i])) * 0x100000001b3u;
+  }
+  return hash;
+}
+
+bool all_poison(const std::byte* begin, std::size_t bytes) {
+  return std::all_of(begin, begin + bytes, [](std::byte b) { return b == std::byte{0xff}; });
+}
+
+/// x, y and workspace on the device. y lies between guards that must stay as they are.
+class device_matrices {
+ public:
+  device_matrices(backend& machine, const stage_info& stage, const host_matrix& x, const matrix_shape& s,
+                  std::int64_t offset)
+      : machine_(machine), shape_(s), type_(x.type) {
+    const std::size_t element = size_of(x.type);
+    shift_ = static_cast<std::size_t>(offset) * element;
+    y_bytes_ = static_cast<std::size_t>(matrix_bytes(s.rows, s.ld_out, x.type));
+    x_ = device_buffer(machine, x.data.size() + shift_, "x");
+    y_ = device_buffer(machine, guard_bytes + shift_ + y_bytes_ + guard_bytes, "y with its guards");
+    workspace_ = device_buffer(machine, static_cast<std::size_t>(workspace_bytes(stage, s)), "workspace");
+    simt::describe_buffer(x_.get(), shape_text(s, x.type));
+    simt::describe_buffer(y_.get(), shape_text(s, x.type));
+    if (!x.data.empty())
+      machine.upload(static_cast<std::byte*>(x_.get()) + shift_, x.data.data(), x.data.size());
+  }
+
+  stage_call call() const {
+    return {.type = type_,
+            .x = x_.get() ? static_cast<std::byte*>(x_.get()) + shift_ : nullptr,
+            .y = static_cast<std::byte*>(y_.get()) + guard_bytes + shift_,
+            .workspace = static_cast<float*>(workspace_.get()),
+            .shape = shape_};
+  }
+  void poison() {
+    machine_.poison(y_.get(), y_.bytes());
+    if (workspace_.bytes() > 0) machine_.poison(workspace_.get(), workspace_.bytes());
+  }
+  /// Fetches y. @returns what was damaged around it and in x, empty if nothing
+  std::string fetch(host_matrix& y, const host_matrix& x) {
+    std::vector<std::byte> all(y_.bytes());
+    machine_.download(all.data(), y_.get(), all.size());
+    const std::byte* begin = all.data() + guard_bytes + shift_;
+    std::memcpy(y.data.data(), begin, y_bytes_);
+    if (!all_poison(all.data(), guard_bytes + shift_)) return "the guard before y was overwritten";
+    if (!all_poison(begin + y_bytes_, guard_bytes)) return "the guard behind y was overwritten";
+    const std::size_t element = size_of(type_);
+    const std::size_t used = static_cast<std::size_t>(shape_.cols) * element,
+                      stride = static_cast<std::size_t>(shape_.ld_out) * element;
+    for (std::int64_t row = 0; row < shape_.rows && stride > used; ++row)
+      if (!all_poison(begin + row * stride + used, stride - used))
+        return fmt::format("the padding behind row {} of y was overwritten", row);
+    std::vector<std::byte> input(x.data.size());
+    if (!input.empty())
+      machine_.download(input.data(), static_cast<std::byte*>(x_.get()) + shift_, input.size());
+    return input == x.data ? "" : "the input was modified";
+  }
+
+ private:
+  backend& machine_;
+  matrix_shape shape_;
+  dtype type_;
+  std::size_t shift_ = 0, y_bytes_ = 0;
+  device_buffer x_, y_, workspace_;
+};
+
+timing measure(backend& machine, const stage_info& stage, const host_matrix& x, const matrix_shape& s,
+               const simt::device& facts, std::int64_t offset) {
+  // Enough sets that a call finds nothing of its own left in L2.
+  const std::size_t one = x.data.size() + static_cast<std::size_t>(matrix_bytes(s.rows, s.ld_out, x.type) +
+                                                                   workspace_bytes(stage, s));
+  std::size_t sets = std::max<std::size_t>(2, 3 * facts.l2_bytes / std::max<std::size_t>(one, 1) + 1);
+  sets = std::min<std::size_t>(
+      {sets, 64, std::max<std::size_t>(1, machine.free_memory() / (one + 2 * guard_bytes + 1024) / 2)});
+  std::vector<device_matrices> memory;
+  std::vector<stage_call> calls;
+  for (std::size_t i = 0; i < sets; ++i) {
+    memory.emplace_back(machine, stage, x, s, offset);
+    calls.push_back(memory.back().call());
+  }
+  timing t;
+  std::vector<double> seconds = machine.time(calls, timing_samples);
+  std::sort(seconds.begin(), seconds.end());
+  t.seconds = seconds[seconds.size() / 2];
+  t.fastest = seconds.front();
+  t.slowest = seconds.back();
+  t.samples = static_cast<int>(seconds.size());
+  t.rotated_bytes = one * sets;
+
+  // The copy moves what the matrices hold, in whole vectors, between buffers of its own that are aligned.
+  const std::size_t bytes = static_cast<std::size_t>(s.rows * s.cols) * size_of(x.type) / 16 * 16;
+  memory.clear();
+  if (bytes == 0) return t;
+  std::size_t copies = std::max<std::size_t>(2, 3 * facts.l2_bytes / (2 * bytes) + 1);
+  copies = std::min<std::size_t>(copies, 64);
+  std::vector<device_buffer> buffers;
+  std::vector<stage_call> pairs;
+  for (std::size_t i = 0; i < copies; ++i) {
+    buffers.emplace_back(machine, bytes, "copy source");
+    machine.upload(buffers.back().get(), x.data.data(), std::min(bytes, x.data.size()));
+    const void* from = buffers.back().get();
+    buffers.emplace_back(machine, bytes, "copy target");
+    pairs.push_back({.x = from, .y = buffers.back().get()});
+  }
+  t.copy = machine.time_copy(pairs, bytes, timing_samples);
+  return t;
+}
+
+run_result run_one(const planned_run& p, const host_matrix& x, const options& o, const stage_info& stage,
+                   chosen_device& device) {
+  backend& machine = *device.machine;
+  run_result r{.shape = p.shape, .type = p.type, .input = p.input};
+  host_matrix y(p.type, p.shape.rows, p.shape.cols, p.shape.ld_out);
+  device_matrices memory(machine, stage, x, p.shape, o.offset);
+  for (int turn = 0; turn < o.repeat; ++turn) {
+    memory.poison();
+    simt::clear_records();
+    try {
+      machine.run(memory.call());
+    } catch (const simt::fault& f) {
+      r.fault = f.what();
+      return r;
+    }
+    r.damage = memory.fetch(y, x);
+    const std::uint64_t hash = hash_of(y);
+    if (turn > 0 && hash != r.output_hash) r.differing_repeat = turn;
+    r.output_hash = hash;
+    if (!r.damage.empty() || r.differing_repeat) break;
+  }
+  if (device.simulated && o.watch) r.counted = hold_against_model(simt::records(), stage, p.shape, p.type);
+  r.check = verify(x, y, stage.sum_depth(p.shape), o.check);
+  if (r.pass() && !device.simulated && p.shape.rows > 0 && p.shape.cols > 0)
+    r.timed = measure(machine, stage, x, p.shape, device.facts, o.offset);
+  else if (!device.simulated)
+    r.not_timed = r.pass() ? "nothing to do" : "a wrong result has no time";
+  if (r.pass() && !o.output.empty()) write_npy(o.output, y);
+  return r;
+}
+
+host_matrix with_stride(const host_matrix& m, dtype type, std::int64_t ld) {
+  host_matrix out(type, m.rows, m.cols, ld);
+  for (std::int64_t row = 0; row < m.rows; ++row)
+    for (std::int64_t col = 0; col < m.cols; ++col) out.set(row, col, m.at(row, col));
+  return out;
+}
+
+}  // namespace
+
+chosen_device choose_device(const options& o, std::vector<std::unique_ptr<backend>>& backends) {
+  chosen_device chosen;
+  for (auto& b : backends) {
+    const bool is_simulator = b->name() == "sim";
+    if (o.device != "auto" && o.device != b->name()) continue;
+    try {
+      if (is_simulator) {
+        simt::configuration().warp_size = find_gpu(o.gpu)->warp_size;
+        simt::configuration().shared_bytes = find_gpu(o.gpu)->shared_per_block;
+        simt::configuration().workers = o.threads;
+        simt::configuration().check = o.watch;
+      }
+      chosen.facts = b->open(is_simulator ? 0 : o.index);
+      chosen.machine = b.get();
+      chosen.simulated = is_simulator;
+      chosen.gpu = is_simulator ? find_gpu(o.gpu) : match_gpu(chosen.facts.name);
+      return chosen;
+    } catch (const simt::no_device& problem) {
+      if (o.device != "auto") throw usage_error(problem.what());
+      chosen.note = problem.what();
+    }
+  }
+  throw usage_error(fmt::format(
+      "This program was built without {0}, because its compiler was not found: install the {1} and "
+      "build again, or run on the simulator with --device sim.",
+      o.device == "cuda" ? "CUDA" : "HIP",
+      o.device == "cuda" ? "CUDA Toolkit" : "HIP compiler, use the preset hip"));
+}
+
+ledger hold_against_model(const std::vector<simt::launch_record>& launches, const stage_info& stage,
+                          const matrix_shape& shape, dtype type) {
+  ledger l;
+  l.launches = launches;
+  const bool empty = shape.rows == 0 || shape.cols == 0;
+  const std::size_t expected = empty ? 0 : stage.launches.size();
+  if (launches.size() != expected)
+    l.mismatch = fmt::format("the model has {} launches and {} were made", expected, launches.size());
+  for (std::size_t i = 0; i < launches.size(); ++i) {
+    const simt::launch_record& seen = launches[i];
+    const auto read = static_cast<std::int64_t>(seen.global_load.bytes);
+    const auto write = static_cast<std::int64_t>(seen.global_store.bytes);
+    l.requested_read += read;
+    l.requested_write += write;
+    l.sector_read += static_cast<std::int64_t>(seen.global_load.sectors * simt::sector_bytes);
+    l.sector_write += static_cast<std::int64_t>(seen.global_store.sectors * simt::sector_bytes);
+    if (i >= expected || !l.mismatch.empty()) continue;
+    const kernel_model& model = stage.launches[i];
+    if (seen.kernel != model.kernel)
+      l.mismatch = fmt::format("launch {} is {}, the model says {}", i + 1, seen.kernel, model.kernel);
+    else if (read != model.read_bytes(shape, type))
+      l.mismatch = fmt::format("{} reads {} bytes, its model {} says {}", seen.kernel, read,
+                               model.reads().text(), model.read_bytes(shape, type));
+    else if (write != model.write_bytes(shape, type))
+      l.mismatch = fmt::format("{} writes {} bytes, its model {} says {}", seen.kernel, write,
+                               model.writes().text(), model.write_bytes(shape, type));
+  }
+  return l;
+}
+
+std::vector<run_result> run_all(const options& o, const stage_info& stage, chosen_device& device) {
+  std::vector<planned_run> plan;
+  std::optional<host_matrix> file;
+  const auto add = [&](std::int64_t rows, std::int64_t cols, const std::string& input, dtype type) {
+    plan.push_back({{rows, cols, o.ld_in.value_or(cols), o.ld_out.value_or(cols)}, type, input});
+  };
+  if (!o.input.empty()) {
+    file = read_npy(o.input);
+    add(file->rows, file->cols, o.input, o.type.value_or(file->type));
+  } else {
+    const std::vector<std::int64_t> rows =
+        !o.rows.empty() ? o.rows : std::vector{device.simulated ? default_rows_sim : default_rows_gpu};
+    const std::vector<std::int64_t> cols =
+        !o.cols.empty() ? o.cols : std::vector{device.simulated ? default_cols_sim : default_cols_gpu};
+    for (std::int64_t m : rows)
+      for (std::int64_t n : cols) add(m, n, o.distribution, o.type.value_or(dtype::f32));
+  }
+  for (const planned_run& p : plan) check_plan(p, stage, *device.machine);
+
+  std::vector<run_result> results;
+  for (const planned_run& p : plan) {
+    try {
+      const host_matrix x =
+          file ? with_stride(*file, p.type, p.shape.ld_in)
+               : make_input(p.input, o.seed, p.type, p.shape.rows, p.shape.cols, p.shape.ld_in);
+      results.push_back(run_one(p, x, o, stage, device));
+    } catch (const std::invalid_argument& mistake) {
+      throw usage_error(mistake.what());
+    } catch (const std::bad_alloc&) {
+      throw usage_error(fmt::format("{} does not fit in this machine's memory: use fewer --rows or --cols.",
+                                    shape_text(p.shape, p.type)));
+    }
+  }
+  return results;
+}
+
+}  // namespace softmax

@@ -1,0 +1,72 @@
+#pragma once
+/// @file
+/// One run of a stage: input, launch, check, count, time. Knows nothing of how results are shown.
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/backend.hpp"
+#include "harness/devices.hpp"
+#include "harness/options.hpp"
+#include "harness/stage_info.hpp"
+#include "numerics/verify.hpp"
+#include "simt/sim/control.hpp"
+
+namespace softmax {
+
+/// The machine a run uses, and why it is that one.
+struct chosen_device {
+  backend* machine = nullptr;
+  simt::device facts;
+  const gpu_facts* gpu =
+      nullptr;  ///< datasheet; on the simulator the GPU it stands for; nullptr: not in the table
+  bool simulated = false;
+  std::string note;  ///< why a GPU was asked for or expected and is not used
+};
+
+/// Picks the backend for --device. @throws usage_error if the one asked for cannot be used
+chosen_device choose_device(const options& o, std::vector<std::unique_ptr<backend>>& backends);
+
+/// Simulator counts held against the stage's model.
+struct ledger {
+  std::vector<simt::launch_record> launches;
+  std::int64_t requested_read = 0, requested_write = 0;  ///< bytes
+  std::int64_t sector_read = 0, sector_write = 0;  ///< bytes, 32 a sector
+  std::string mismatch;  ///< empty if every launch requested exactly what the model says
+};
+/// @returns the counts of `launches` and, in `mismatch`, the first launch that differs from the model
+ledger hold_against_model(const std::vector<simt::launch_record>& launches, const stage_info& stage,
+                          const matrix_shape& shape, dtype type);
+
+struct timing {
+  double seconds = 0;  ///< median of a call
+  double fastest = 0, slowest = 0;
+  int samples = 0;
+  std::size_t rotated_bytes = 0;  ///< of all buffers that the calls rotate through
+  copy_times copy;
+};
+
+struct run_result {
+  matrix_shape shape;
+  dtype type = dtype::f32;
+  std::string input;  ///< file or distribution
+  verdict check;
+  std::string damage;  ///< what was written where nothing may be written; empty if nothing
+  std::optional<int> differing_repeat;  ///< first repetition whose output had other bits
+  std::uint64_t output_hash = 0;
+  std::optional<ledger> counted;  ///< simulator only
+  std::string fault;  ///< the simulator's report; the run stopped there
+  std::optional<timing> timed;  ///< GPU only
+  std::string not_timed;  ///< why, on a GPU
+
+  bool pass() const {
+    return check.pass && damage.empty() && fault.empty() && !differing_repeat &&
+           !(counted && !counted->mismatch.empty());
+  }
+};
+
+/// Runs every shape that the options ask for. @throws usage_error before the first launch when one cannot be
+/// run
+std::vector<run_result> run_all(const options& o, const stage_info& stage, chosen_device& device);
+
+}  // namespace softmax

@@ -1,0 +1,122 @@
+// A stage on one backend. This file is compiled once for each backend, with the stage's kernel.cuh on the
+// include path; on the simulator it is the one file whose memory accesses are watched, so it holds no more
+// than it must.
+#include <algorithm>
+#include <optional>
+
+#include "harness/backend.hpp"
+#include "kernel.cuh"
+#include "kernels/copy.cuh"
+
+#if defined(SIMT_BACKEND_CUDA)
+#define SOFTMAX_BACKEND cuda
+#elif defined(SIMT_BACKEND_HIP)
+#define SOFTMAX_BACKEND hip
+#else
+#define SOFTMAX_BACKEND sim
+#endif
+#define SOFTMAX_CONCAT_(a, b) a##b
+#define SOFTMAX_CONCAT(a, b) SOFTMAX_CONCAT_(a, b)
+#define SOFTMAX_TEXT_(a) #a
+#define SOFTMAX_TEXT(a) SOFTMAX_TEXT_(a)
+
+namespace softmax {
+namespace {
+
+template <class T>
+void enqueue(const stage_call& c, simt::stream queue) {
+  simt::with_warp_size([&](auto width) {
+    softmax<width()>(static_cast<const T*>(c.x), static_cast<T*>(c.y), c.workspace, c.shape, queue);
+  });
+}
+
+void enqueue(const stage_call& c, simt::stream queue) {
+  switch (c.type) {
+    case dtype::f32:
+      return enqueue<float>(c, queue);
+    case dtype::f16:
+      return enqueue<simt::half>(c, queue);
+    case dtype::bf16:
+      return enqueue<simt::bfloat16>(c, queue);
+  }
+}
+
+class stage_backend final : public backend {
+ public:
+  std::string name() const override { return SOFTMAX_TEXT(SOFTMAX_BACKEND); }
+  simt::device open(int index) override { return simt::find_device(index); }
+  std::size_t free_memory() const override { return simt::free_memory(); }
+
+  void* allocate(std::size_t bytes, const char* name) override {
+    void* p = nullptr;
+    SIMT_CHECK(simt::allocate(&p, bytes, name));
+    return p;
+  }
+  void release(void* p) noexcept override { (void)simt::release(p); }
+  void upload(void* to, const void* from, std::size_t bytes) override {
+    SIMT_CHECK(simt::copy_to_device(to, from, bytes));
+  }
+  void download(void* to, const void* from, std::size_t bytes) override {
+    SIMT_CHECK(simt::copy_to_host(to, from, bytes));
+  }
+  void poison(void* p, std::size_t bytes) override { SIMT_CHECK(simt::poison(p, bytes)); }
+
+  void run(const stage_call& call) override {
+    enqueue(call, queue_);
+    SIMT_CHECK(simt::synchronize());
+  }
+
+  std::vector<double> time(const std::vector<stage_call>& calls, int repeats) override {
+    return measure(calls, repeats, [this](const stage_call& c) { enqueue(c, queue_); });
+  }
+
+  copy_times time_copy(const std::vector<stage_call>& calls, std::size_t bytes, int repeats) override {
+    copy_times result{.best = 0, .which = "", .bytes = bytes};
+    const auto attempt = [&](const std::string& which, auto&& copy_one) {
+      std::vector<double> seconds = measure(calls, repeats, copy_one);
+      std::sort(seconds.begin(), seconds.end());
+      const double median = seconds[seconds.size() / 2];
+      if (result.which.empty() || median < result.best) {
+        result.best = median;
+        result.which = which;
+      }
+    };
+    attempt("16-byte vectors, 1 a thread", [&](const stage_call& c) { copy<1>(c.x, c.y, bytes, queue_); });
+    attempt("16-byte vectors, 2 a thread", [&](const stage_call& c) { copy<2>(c.x, c.y, bytes, queue_); });
+    attempt("16-byte vectors, 4 a thread", [&](const stage_call& c) { copy<4>(c.x, c.y, bytes, queue_); });
+    attempt("the runtime's device-to-device copy",
+            [&](const stage_call& c) { SIMT_CHECK(simt::copy_on_device(c.y, c.x, bytes, queue_)); });
+    return result;
+  }
+
+ private:
+  /// Times batches long enough for the event clock. The first calls are not counted: they load the code.
+  template <class F>
+  std::vector<double> measure(const std::vector<stage_call>& calls, int repeats, F&& one) {
+    constexpr double shortest_batch = 200e-6;
+    if (!watch_) watch_.emplace();
+    std::size_t turn = 0;
+    const auto batch = [&](int count) {
+      watch_->start(queue_);
+      for (int i = 0; i < count; ++i) one(calls[turn++ % calls.size()]);
+      return watch_->stop(queue_);
+    };
+    batch(static_cast<int>(calls.size()) + 2);
+    const double single = batch(3) / 3;
+    const int count = single >= shortest_batch ? 1 : static_cast<int>(shortest_batch / (single + 1e-9)) + 1;
+    std::vector<double> seconds;
+    for (int r = 0; r < repeats; ++r) seconds.push_back(batch(count) / count);
+    return seconds;
+  }
+
+  simt::stream queue_ = nullptr;
+  std::optional<simt::stopwatch> watch_;  // needs a device, so it waits until one is open
+};
+
+}  // namespace
+
+std::unique_ptr<backend> SOFTMAX_CONCAT(SOFTMAX_CONCAT(make_, SOFTMAX_BACKEND), _backend)() {
+  return std::make_unique<stage_backend>();
+}
+
+}  // namespace softmax

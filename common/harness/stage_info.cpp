@@ -1,0 +1,41 @@
+#include "harness/stage_info.hpp"
+
+namespace softmax {
+namespace {
+
+std::string term(std::int64_t factor, const std::string& unit) {
+  if (factor == 0) return "";
+  return (factor == 1 ? "" : std::to_string(factor)) + unit;
+}
+
+std::int64_t bytes(const element_count& storage, const element_count& f32, const matrix_shape& s, dtype t) {
+  return storage.of(s) * static_cast<std::int64_t>(size_of(t)) + f32.of(s) * 4;
+}
+
+}  // namespace
+
+std::string element_count::text() const {
+  const std::string a = term(mn, "MN"), b = term(m, "M");
+  if (a.empty() && b.empty()) return "0";
+  return a + (a.empty() || b.empty() ? "" : "+") + b;
+}
+
+std::int64_t kernel_model::read_bytes(const matrix_shape& s, dtype t) const {
+  return bytes(reads_storage, reads_f32, s, t);
+}
+std::int64_t kernel_model::write_bytes(const matrix_shape& s, dtype t) const {
+  return bytes(writes_storage, writes_f32, s, t);
+}
+
+element_count stage_info::reads() const {
+  element_count sum;
+  for (const auto& k : launches) sum = sum + k.reads();
+  return sum;
+}
+element_count stage_info::writes() const {
+  element_count sum;
+  for (const auto& k : launches) sum = sum + k.writes();
+  return sum;
+}
+
+}  // namespace softmax

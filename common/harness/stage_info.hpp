@@ -1,0 +1,58 @@
+#pragma once
+/// @file
+/// What a stage says about itself: name, limits, and the bytes it promises to move. The simulator holds it to
+/// that.
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "numerics/dtype.hpp"
+#include "numerics/shape.hpp"
+
+namespace softmax {
+
+/// mn * M * N + m * M elements.
+struct element_count {
+  std::int64_t mn = 0;
+  std::int64_t m = 0;
+
+  std::int64_t of(const matrix_shape& s) const { return mn * s.rows * s.cols + m * s.rows; }
+  element_count operator+(const element_count& o) const { return {mn + o.mn, m + o.m}; }
+  bool operator==(const element_count&) const = default;
+  /// "5MN+2M"
+  std::string text() const;
+};
+
+/// What one launch of a stage moves. Elements of the matrices x and y have the storage type, intermediate
+/// results fp32.
+struct kernel_model {
+  std::string kernel;  ///< name of the `__global__` function
+  element_count reads_storage, reads_f32;
+  element_count writes_storage, writes_f32;
+
+  element_count reads() const { return reads_storage + reads_f32; }
+  element_count writes() const { return writes_storage + writes_f32; }
+  std::int64_t read_bytes(const matrix_shape& s, dtype t) const;
+  std::int64_t write_bytes(const matrix_shape& s, dtype t) const;
+};
+
+/// One stage of the workbook.
+struct stage_info {
+  std::string number;  ///< "01"
+  std::string folder;  ///< "stages/01_three_kernels"
+  std::string idea;  ///< one line
+  std::vector<kernel_model> launches;  ///< in order; none when M = 0 or N = 0
+  element_count workspace;  ///< fp32 elements of scratch memory
+  std::int64_t widest_row = 0;  ///< most columns; 0: no limit
+  /// Most additions on the way of one term into the row sum: the error bound grows with it.
+  double (*sum_depth)(const matrix_shape&) = nullptr;
+  std::string next;  ///< what to try next, one line
+
+  element_count reads() const;
+  element_count writes() const;
+};
+
+/// The stage that this program is built from; defined by the stage's own stage.hpp.
+const stage_info& this_stage();
+
+}  // namespace softmax

@@ -1,0 +1,36 @@
+#pragma once
+/// @file
+/// A matrix on the host.
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "numerics/dtype.hpp"
+
+namespace softmax {
+
+/// rows x cols elements of `type`, row i at element i * ld. The ld - cols elements behind each row are
+/// padding.
+struct host_matrix {
+  dtype type = dtype::f32;
+  std::int64_t rows = 0;
+  std::int64_t cols = 0;
+  std::int64_t ld = 0;
+  std::vector<std::byte> data;  ///< rows * ld elements
+
+  host_matrix() = default;
+  /// All bytes 0xff: a NaN in each element.
+  host_matrix(dtype type, std::int64_t rows, std::int64_t cols, std::int64_t ld)
+      : type(type),
+        rows(rows),
+        cols(cols),
+        ld(ld),
+        data(static_cast<std::size_t>(rows * ld) * size_of(type), std::byte{0xff}) {}
+
+  double at(std::int64_t row, std::int64_t col) const { return load(type, data.data(), row * ld + col); }
+  void set(std::int64_t row, std::int64_t col, double value) {
+    store(type, data.data(), row * ld + col, value);
+  }
+};
+
+}  // namespace softmax

@@ -1,0 +1,139 @@
+#include "numerics/verify.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <mutex>
+#include <thread>
+
+#include "numerics/reference.hpp"
+
+#ifdef __FAST_MATH__
+#error "the verifier must see NaN: compile it without -ffast-math"
+#endif
+
+namespace softmax {
+namespace {
+
+void judge(const host_matrix& y, std::int64_t row, const std::vector<double>& x,
+           const std::vector<double>& want, const row_facts& facts, double sum_depth, verdict& v) {
+  ++v.rows_checked;
+  v.special_rows += facts.special;
+  for (std::int64_t col = 0; col < y.cols; ++col) {
+    element_report e{.row = row, .col = col, .got = y.at(row, col), .want = want[col]};
+    const double distance = facts.maximum - x[col];
+    const double allowed =
+        facts.special ? 0 : error_limit(y.type, e.want, distance, facts.mean_distance, sum_depth);
+    const double ulp = ulp_at(y.type, e.want);
+    e.limit = allowed / ulp;
+    e.ulp = std::abs(e.got - e.want) / ulp;
+    if (bits_of(y.type, y.data.data(), row * y.ld + col) == poison_bits(y.type))
+      e.why = failure::never_written;
+    else if (facts.special)
+      e.why = std::isnan(e.got) ? failure::none : failure::nan_expected;
+    else if (std::isnan(e.got))
+      e.why = failure::nan_unexpected;
+    else if (!(std::abs(e.got - e.want) <= allowed))
+      e.why = failure::error_too_large;
+
+    ++v.elements;
+    if (facts.special || !(e.want <= allowed)) ++v.zero_output_would_fail;
+    const bool failed = e.why != failure::none;
+    const bool first_failure = failed && v.failures == 0;
+    v.failures += failed;
+    if (!failed && facts.special) e.ulp = 0;
+    if (!failed) v.largest_ulp = std::max(v.largest_ulp, e.ulp);
+    const bool worse = v.failures == 0 && (v.worst.row < 0 || e.ulp * v.worst.limit > v.worst.ulp * e.limit);
+    if (first_failure || worse) v.worst = e;
+  }
+}
+
+void merge(verdict& into, const verdict& from) {
+  const bool take =
+      from.worst.row >= 0 &&
+      (into.worst.row < 0 || (from.failures > 0 && into.failures == 0) ||
+       ((from.failures > 0) == (into.failures > 0) &&
+        (into.failures > 0 ? from.worst.row < into.worst.row
+                           : from.worst.ulp * into.worst.limit > into.worst.ulp * from.worst.limit)));
+  if (take) into.worst = from.worst;
+  into.rows_checked += from.rows_checked;
+  into.elements += from.elements;
+  into.failures += from.failures;
+  into.special_rows += from.special_rows;
+  into.zero_output_would_fail += from.zero_output_would_fail;
+  into.largest_ulp = std::max(into.largest_ulp, from.largest_ulp);
+}
+
+}  // namespace
+
+const char* to_string(failure why) {
+  switch (why) {
+    case failure::none:
+      return "right";
+    case failure::error_too_large:
+      return "error too large";
+    case failure::never_written:
+      return "never written";
+    case failure::nan_unexpected:
+      return "NaN where a number belongs";
+    case failure::nan_expected:
+      return "a number where NaN belongs";
+  }
+  return "unknown";
+}
+
+std::vector<std::int64_t> chosen_rows(row_choice choice, std::int64_t rows) {
+  std::vector<std::int64_t> chosen;
+  if (choice.rows < 0 || choice.rows >= rows) {
+    chosen.resize(rows);
+    for (std::int64_t i = 0; i < rows; ++i) chosen[i] = i;
+    return chosen;
+  }
+  // Evenly spread, and the eight at either end, where index arithmetic goes wrong.
+  const std::int64_t ends = std::min<std::int64_t>(8, rows / 2);
+  for (std::int64_t i = 0; i < ends; ++i) {
+    chosen.push_back(i);
+    chosen.push_back(rows - 1 - i);
+  }
+  for (std::int64_t i = 0; i < choice.rows; ++i)
+    chosen.push_back(static_cast<std::int64_t>(static_cast<double>(i) / static_cast<double>(choice.rows) *
+                                               static_cast<double>(rows)));
+  std::sort(chosen.begin(), chosen.end());
+  chosen.erase(std::unique(chosen.begin(), chosen.end()), chosen.end());
+  return chosen;
+}
+
+double error_limit(dtype type, double want, double distance, double mean_distance, double sum_depth) {
+  const double unit_roundoff = std::ldexp(1.0, -24);
+  const double relative = want > 0 ? unit_roundoff * (distance + mean_distance + sum_depth + 10) : 0;
+  const double storage = type == dtype::f32 ? 0.0 : 0.5 * ulp_at(type, want * (1 + relative));
+  return want * relative + storage + flush_floor(type);
+}
+
+verdict verify(const host_matrix& x, const host_matrix& y, double sum_depth, row_choice choice) {
+  const std::vector<std::int64_t> rows = chosen_rows(choice, x.cols == 0 ? 0 : x.rows);
+  verdict total;
+  std::mutex guard;
+  std::atomic<std::size_t> next{0};
+  const auto work = [&] {
+    std::vector<double> in(x.cols), want(x.cols);
+    verdict mine;
+    for (std::size_t i; (i = next.fetch_add(1)) < rows.size();) {
+      for (std::int64_t col = 0; col < x.cols; ++col) in[col] = x.at(rows[i], col);
+      const row_facts facts = reference_row(in, want);
+      judge(y, rows[i], in, want, facts, sum_depth, mine);
+    }
+    const std::scoped_lock lock(guard);
+    merge(total, mine);
+  };
+  {
+    std::vector<std::jthread> threads;
+    const std::size_t cores = std::max(1u, std::thread::hardware_concurrency());
+    for (std::size_t i = 1; i < std::min(cores, rows.size()); ++i) threads.emplace_back(work);
+    work();
+  }
+  total.pass = total.failures == 0;
+  return total;
+}
+
+}  // namespace softmax

@@ -1,0 +1,55 @@
+#pragma once
+/// @file
+/// Is an output the softmax of an input? Each element is judged by itself, against an error bound that
+/// follows from how the kernel computes, so that neither an all-zero nor a uniform output can pass at any
+/// width.
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "numerics/matrix.hpp"
+
+namespace softmax {
+
+/// Why an element failed.
+enum class failure { none, error_too_large, never_written, nan_unexpected, nan_expected };
+const char* to_string(failure);
+
+/// One element, as the report shows it.
+struct element_report {
+  std::int64_t row = -1, col = -1;  ///< -1: no element was checked
+  double got = 0, want = 0;
+  double ulp = 0;  ///< |got - want| in ulp of the storage type at want
+  double limit = 0;  ///< allowed, in the same unit
+  failure why = failure::none;
+};
+
+struct verdict {
+  bool pass = true;
+  std::int64_t rows_checked = 0;
+  std::int64_t elements = 0;  ///< checked
+  std::int64_t failures = 0;
+  std::int64_t special_rows = 0;  ///< checked rows whose right answer is NaN
+  std::int64_t zero_output_would_fail = 0;  ///< elements that an all-zero output would get wrong
+  element_report worst;  ///< largest error against its limit; the first failure if any failed
+  double largest_ulp = 0;  ///< over all checked elements
+};
+
+/// Which rows to look at: all, or a sample of about `rows` that holds the first and the last ones.
+struct row_choice {
+  std::int64_t rows = -1;  ///< -1: all
+};
+std::vector<std::int64_t> chosen_rows(row_choice choice, std::int64_t rows);
+
+/// The allowed |got - want| of one element. A kernel that computes in fp32, unit roundoff u = 2^-24, with an
+/// exponential good to 2 ulp and a sum of `sum_depth` additions on the longest path, errs relatively by at
+/// most u (distance + mean_distance + sum_depth + 10), where distance = max - x, since x - max is rounded
+/// before it is exponentiated (Higham 2002, section 4.2, for the sum). Rounding to the storage type adds half
+/// an ulp. What is smaller than the smallest normal number may be flushed to zero.
+double error_limit(dtype type, double want, double distance, double mean_distance, double sum_depth);
+
+/// Compares y with the reference of x, row by row, on all cores. x and y have the same shape; strides may
+/// differ. `sum_depth`: see error_limit().
+verdict verify(const host_matrix& x, const host_matrix& y, double sum_depth, row_choice choice = {});
+
+}  // namespace softmax

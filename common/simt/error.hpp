@@ -1,0 +1,32 @@
+#pragma once
+/// @file
+/// Errors of the portability layer.
+#include <stdexcept>
+#include <string>
+
+namespace simt {
+
+/// A runtime call or a launch failed. what() holds the call, the reason, file:line and what to do next.
+class error : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// The machine has no device for this backend, or its driver does not fit. what() is one sentence for the
+/// user.
+class no_device : public error {
+ public:
+  using error::error;
+};
+
+/// The text of an error: `call` as written in the source, what the runtime said, where, and the next thing to
+/// do.
+inline std::string error_text(const std::string& call, const std::string& reason, const std::string& advice,
+                              const char* file, int line) {
+  return call + " failed: " + reason + " (" + file + ":" + std::to_string(line) + "). " + advice;
+}
+
+}  // namespace simt
+
+/// Evaluates a runtime call once and throws simt::error unless it succeeded.
+#define SIMT_CHECK(call) ::simt::check((call), #call, __FILE__, __LINE__)

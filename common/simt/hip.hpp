@@ -1,0 +1,192 @@
+#pragma once
+/// @file
+/// The portability layer for HIP. cuda.hpp and sim.hpp define the same names in the same order.
+#include <hip/hip_bfloat16.h>
+#include <hip/hip_fp16.h>
+#include <hip/hip_runtime.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <type_traits>
+
+#include "simt/device.hpp"
+#include "simt/error.hpp"
+
+namespace simt {
+inline namespace hip {
+
+using half = __half;
+using bfloat16 = hip_bfloat16;
+
+using status = hipError_t;
+inline constexpr status success = hipSuccess;
+inline std::string describe(status s) {
+  return std::string(hipGetErrorName(s)) + ", " + hipGetErrorString(s);
+}
+
+/// What a user can do about a failed call.
+inline std::string advice(status s) {
+  if (s == hipErrorOutOfMemory) return "Use fewer --rows or --cols, or free memory on the GPU.";
+  if (s == hipErrorNoBinaryForGpu)
+    return "Build for this GPU: cmake --preset hip -DSOFTMAX_HIP_ARCHITECTURES=<its name in rocminfo, such "
+           "as gfx90a>.";
+  if (s == hipErrorInvalidConfiguration || s == hipErrorLaunchOutOfResources)
+    return "Launch fewer threads a block or ask for less shared memory.";
+  return "Run the same command with --device sim to find the line.";
+}
+
+inline void check(status s, const char* call, const char* file, int line) {
+  if (s != success) throw error(error_text(call, describe(s), advice(s), file, line));
+}
+
+using stream = hipStream_t;
+
+inline status allocate(void** p, std::size_t bytes, const char*) { return hipMalloc(p, bytes); }
+inline status release(void* p) { return hipFree(p); }
+inline status copy_to_device(void* to, const void* from, std::size_t bytes) {
+  return hipMemcpy(to, from, bytes, hipMemcpyHostToDevice);
+}
+inline status copy_to_host(void* to, const void* from, std::size_t bytes) {
+  return hipMemcpy(to, from, bytes, hipMemcpyDeviceToHost);
+}
+inline status copy_on_device(void* to, const void* from, std::size_t bytes, stream queue) {
+  return hipMemcpyAsync(to, from, bytes, hipMemcpyDeviceToDevice, queue);
+}
+/// Fills memory with 0xff, which is a NaN in every dtype: what no kernel wrote cannot look like a result.
+inline status poison(void* p, std::size_t bytes) { return hipMemset(p, 0xff, bytes); }
+inline status synchronize() { return hipDeviceSynchronize(); }
+
+/// Grid, block and dynamic shared memory of a launch, and the line that asked for it.
+struct geometry {
+  dim3 grid;
+  dim3 block;
+  std::size_t shared_bytes;
+  stream queue;
+  const char* file;
+  int line;
+  geometry(dim3 grid, dim3 block, std::size_t shared_bytes = 0, stream queue = nullptr,
+           const char* file = __builtin_FILE(), int line = __builtin_LINE())
+      : grid(grid), block(block), shared_bytes(shared_bytes), queue(queue), file(file), line(line) {}
+};
+
+/// The one place where a kernel is launched, so that no launch goes unchecked.
+template <class... P, class... A>
+void launch(void (*kernel)(P...), const geometry& g, A... args) {
+  kernel<<<g.grid, g.block, g.shared_bytes, g.queue>>>(static_cast<P>(args)...);
+  check(hipGetLastError(), "kernel launch", g.file, g.line);
+}
+
+/// Calls f with the warp width of the current device as a compile-time constant.
+template <class F>
+void with_warp_size(F f) {
+  int index = 0, width = 0;
+  SIMT_CHECK(hipGetDevice(&index));
+  SIMT_CHECK(hipDeviceGetAttribute(&width, hipDeviceAttributeWarpSize, index));
+  if (width == 64)
+    f(std::integral_constant<int, 64>());
+  else
+    f(std::integral_constant<int, 32>());
+}
+
+/// Lane `source` of each group of Width lanes gives its value to the whole group.
+template <int Width, class T>
+__device__ inline T shuffle(T value, int source) {
+  return __shfl(value, source, Width);
+}
+/// The value of the lane whose number differs in the bits of `mask`, within groups of Width lanes.
+template <int Width, class T>
+__device__ inline T shuffle_xor(T value, int mask) {
+  return __shfl_xor(value, mask, Width);
+}
+/// The value of the lane `delta` higher; the last lanes of a group of Width keep their own.
+template <int Width, class T>
+__device__ inline T shuffle_down(T value, int delta) {
+  return __shfl_down(value, delta, Width);
+}
+__device__ inline void sync_warp() { __builtin_amdgcn_wave_barrier(); }
+
+/// The block's dynamic shared memory, as many bytes as the launch asked for.
+template <class T>
+__device__ inline T* dynamic_shared() {
+  extern __shared__ __align__(16) unsigned char simt_dynamic_shared[];
+  return reinterpret_cast<T*>(simt_dynamic_shared);
+}
+
+/// Asks the runtime for devices; never throws.
+inline device_query query_devices() {
+  device_query q;
+  const status s = hipGetDeviceCount(&q.count);
+  q.ok = s == success;
+  if (!q.ok) q.reason = describe(s);
+  (void)hipDriverGetVersion(&q.driver_version);
+  (void)hipRuntimeGetVersion(&q.runtime_version);
+  (void)hipGetLastError();
+  return q;
+}
+
+/// Makes device `index` current and describes it. @throws no_device with one sentence when it cannot be used.
+inline device find_device(int index) {
+  const device_query q = query_devices();
+  const std::string problem = device_problem(q, index, "AMD");
+  if (!problem.empty()) throw no_device(problem);
+  SIMT_CHECK(hipSetDevice(index));
+  hipDeviceProp_t p{};
+  SIMT_CHECK(hipGetDeviceProperties(&p, index));
+  const auto attribute = [index](hipDeviceAttribute_t a) {
+    int value = 0;
+    return hipDeviceGetAttribute(&value, a, index) == success ? value : 0;
+  };
+  device d;
+  d.name = p.name;
+  d.architecture = p.gcnArchName;
+  d.index = index;
+  d.multiprocessors = p.multiProcessorCount;
+  d.warp_size = p.warpSize;
+  d.threads_per_multiprocessor = p.maxThreadsPerMultiProcessor;
+  d.shared_bytes_per_block = attribute(hipDeviceAttributeMaxSharedMemoryPerBlock);
+  d.l2_bytes = p.l2CacheSize;
+  d.memory_bytes = p.totalGlobalMem;
+  d.peak_bytes_per_second = 2.0 * 1e3 * attribute(hipDeviceAttributeMemoryClockRate) *
+                            attribute(hipDeviceAttributeMemoryBusWidth) / 8;
+  d.driver_version = q.driver_version;
+  d.runtime_version = q.runtime_version;
+  return d;
+}
+
+/// Bytes that can still be allocated on the current device.
+inline std::size_t free_memory() {
+  std::size_t free = 0, total = 0;
+  SIMT_CHECK(hipMemGetInfo(&free, &total));
+  return free;
+}
+
+/// Times what is put on a stream between start and stop, by device events.
+class stopwatch {
+ public:
+  stopwatch() {
+    SIMT_CHECK(hipEventCreate(&begin_));
+    SIMT_CHECK(hipEventCreate(&end_));
+  }
+  stopwatch(const stopwatch&) = delete;
+  stopwatch& operator=(const stopwatch&) = delete;
+  ~stopwatch() {
+    (void)hipEventDestroy(begin_);
+    (void)hipEventDestroy(end_);
+  }
+  void start(stream queue) { SIMT_CHECK(hipEventRecord(begin_, queue)); }
+  /// Waits for the work and returns seconds.
+  double stop(stream queue) {
+    float milliseconds = 0;
+    SIMT_CHECK(hipEventRecord(end_, queue));
+    SIMT_CHECK(hipEventSynchronize(end_));
+    SIMT_CHECK(hipEventElapsedTime(&milliseconds, begin_, end_));
+    return milliseconds * 1e-3;
+  }
+
+ private:
+  hipEvent_t begin_{}, end_{};
+};
+
+}  // namespace hip
+}  // namespace simt

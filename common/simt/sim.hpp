@@ -1,0 +1,202 @@
+#pragma once
+/// @file
+/// The portability layer for a machine without a GPU. Kernels run on fibers, one a GPU thread; cuda.hpp and
+/// hip.hpp define the same names in the same order. See docs/simulator.md for what is modelled and what is
+/// not.
+#include <Eigen/Core>
+#include <bit>
+#include <chrono>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include "simt/device.hpp"
+#include "simt/error.hpp"
+#include "simt/sim/control.hpp"
+
+// What the CUDA compiler knows by itself. Standard headers come first, since these are macros.
+#define __global__
+#define __device__
+#define __host__
+#define __shared__ static thread_local
+#define __launch_bounds__(...)
+#define __syncthreads() ::simt::block_barrier(__FILE__, __LINE__)
+
+struct dim3 {
+  unsigned x, y, z;
+  constexpr dim3(unsigned x = 1, unsigned y = 1, unsigned z = 1) : x(x), y(y), z(z) {}
+};
+
+namespace simt {
+inline namespace sim {
+
+// Constant for as long as a kernel runs in a thread, so the compiler may read each of them once.
+[[gnu::const]] unsigned thread_x() noexcept;
+[[gnu::const]] unsigned thread_y() noexcept;
+[[gnu::const]] unsigned thread_z() noexcept;
+[[gnu::const]] unsigned block_x() noexcept;
+[[gnu::const]] unsigned block_y() noexcept;
+[[gnu::const]] unsigned block_z() noexcept;
+[[gnu::const]] unsigned block_size_x() noexcept;
+[[gnu::const]] unsigned block_size_y() noexcept;
+[[gnu::const]] unsigned block_size_z() noexcept;
+[[gnu::const]] unsigned grid_size_x() noexcept;
+[[gnu::const]] unsigned grid_size_y() noexcept;
+[[gnu::const]] unsigned grid_size_z() noexcept;
+
+/// `threadIdx` and its kin: members that read as unsigned numbers.
+template <unsigned (*X)() noexcept, unsigned (*Y)() noexcept, unsigned (*Z)() noexcept>
+struct index_triple {
+  template <unsigned (*Read)() noexcept>
+  struct component {
+    operator unsigned() const { return Read(); }
+  };
+  component<X> x;
+  component<Y> y;
+  component<Z> z;
+};
+
+}  // namespace sim
+}  // namespace simt
+
+inline constexpr simt::index_triple<simt::thread_x, simt::thread_y, simt::thread_z> threadIdx{};
+inline constexpr simt::index_triple<simt::block_x, simt::block_y, simt::block_z> blockIdx{};
+inline constexpr simt::index_triple<simt::block_size_x, simt::block_size_y, simt::block_size_z> blockDim{};
+inline constexpr simt::index_triple<simt::grid_size_x, simt::grid_size_y, simt::grid_size_z> gridDim{};
+
+namespace simt {
+inline namespace sim {
+
+using half = Eigen::half;
+using bfloat16 = Eigen::bfloat16;
+
+enum class status { success, out_of_memory, invalid_value, invalid_configuration };
+inline constexpr status success = status::success;
+std::string describe(status);
+std::string advice(status);
+
+inline void check(status s, const char* call, const char* file, int line) {
+  if (s != success) throw error(error_text(call, describe(s), advice(s), file, line));
+}
+
+using stream = void*;
+
+/// Memory that kernels may use, watched byte by byte. `name` appears in fault reports.
+status allocate(void** p, std::size_t bytes, const char* name);
+status release(void* p);
+status copy_to_device(void* to, const void* from, std::size_t bytes);
+status copy_to_host(void* to, const void* from, std::size_t bytes);
+status copy_on_device(void* to, const void* from, std::size_t bytes, stream queue);
+/// Fills memory with 0xff, which is a NaN in every dtype, and forgets that it was ever written.
+status poison(void* p, std::size_t bytes);
+inline status synchronize() { return success; }
+
+/// Grid, block and dynamic shared memory of a launch, and the line that asked for it.
+struct geometry {
+  dim3 grid;
+  dim3 block;
+  std::size_t shared_bytes;
+  stream queue;
+  const char* file;
+  int line;
+  geometry(dim3 grid, dim3 block, std::size_t shared_bytes = 0, stream queue = nullptr,
+           const char* file = __builtin_FILE(), int line = __builtin_LINE())
+      : grid(grid), block(block), shared_bytes(shared_bytes), queue(queue), file(file), line(line) {}
+};
+
+/// Runs `invoke(kernel, arguments)` in every thread of the grid, and returns when all are done.
+/// @throws fault when a thread does what a GPU would not survive or not notice
+/// @throws error when the geometry is none that a GPU takes
+void run_grid(const void* kernel, const geometry& g, void (*invoke)(const void*, const void*),
+              const void* arguments, std::size_t argument_bytes);
+
+/// The one place where a kernel is launched, so that no launch goes unchecked.
+template <class... P, class... A>
+void launch(void (*kernel)(P...), const geometry& g, A... args) {
+  const std::tuple<P...> bound(static_cast<P>(args)...);
+  const auto invoke = [](const void* k, const void* a) {
+    std::apply(reinterpret_cast<void (*)(P...)>(const_cast<void*>(k)),
+               *static_cast<const std::tuple<P...>*>(a));
+  };
+  run_grid(reinterpret_cast<const void*>(kernel), g, invoke, &bound, sizeof bound);
+}
+
+/// Calls f with the simulated warp width as a compile-time constant.
+template <class F>
+void with_warp_size(F f) {
+  if (configuration().warp_size == 64)
+    f(std::integral_constant<int, 64>());
+  else
+    f(std::integral_constant<int, 32>());
+}
+
+enum class exchange_kind { from_lane, exclusive_or, down };
+
+void block_barrier(const char* file, int line);
+void warp_barrier(const char* file, int line);
+std::uint64_t exchange(exchange_kind kind, int width, std::uint64_t bits, int operand, const char* file,
+                       int line);
+
+template <class T>
+T exchange_value(exchange_kind kind, int width, T value, int operand, const char* file, int line) {
+  static_assert(sizeof(T) <= 8 && std::is_trivially_copyable_v<T>);
+  std::uint64_t bits = 0;
+  __builtin_memcpy(&bits, &value, sizeof value);
+  bits = exchange(kind, width, bits, operand, file, line);
+  __builtin_memcpy(&value, &bits, sizeof value);
+  return value;
+}
+
+/// Lane `source` of each group of Width lanes gives its value to the whole group.
+template <int Width, class T>
+T shuffle(T value, int source, const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+  return exchange_value(exchange_kind::from_lane, Width, value, source, file, line);
+}
+/// The value of the lane whose number differs in the bits of `mask`, within groups of Width lanes.
+template <int Width, class T>
+T shuffle_xor(T value, int mask, const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+  return exchange_value(exchange_kind::exclusive_or, Width, value, mask, file, line);
+}
+/// The value of the lane `delta` higher; the last lanes of a group of Width keep their own.
+template <int Width, class T>
+T shuffle_down(T value, int delta, const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+  return exchange_value(exchange_kind::down, Width, value, delta, file, line);
+}
+inline void sync_warp(const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+  warp_barrier(file, line);
+}
+
+void* dynamic_shared_memory() noexcept;
+/// The block's dynamic shared memory, as many bytes as the launch asked for.
+template <class T>
+T* dynamic_shared() {
+  return static_cast<T*>(dynamic_shared_memory());
+}
+
+/// A laptop always has a simulator.
+inline device_query query_devices() { return {.ok = true, .reason = "", .count = 1}; }
+
+/// The host as a device: its cores run the blocks.
+device find_device(int index);
+
+/// Bytes that can still be allocated on the host.
+std::size_t free_memory();
+
+/// Host time. It says how long the simulation took, nothing about a GPU.
+class stopwatch {
+ public:
+  void start(stream) { begin_ = std::chrono::steady_clock::now(); }
+  double stop(stream) {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
+  }
+
+ private:
+  std::chrono::steady_clock::time_point begin_{};
+};
+
+}  // namespace sim
+}  // namespace simt

@@ -1,0 +1,577 @@
+// Fibers, barriers and shuffles: a block runs on one host thread, one fiber a GPU thread; blocks spread over
+// the cores.
+#include <link.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+#include "simt/sim/internal.hpp"
+
+namespace simt {
+inline namespace sim {
+
+settings& configuration() {
+  static settings s;
+  return s;
+}
+
+namespace {
+std::vector<launch_record>& record_list() {
+  static std::vector<launch_record> all;
+  return all;
+}
+}  // namespace
+
+const std::vector<launch_record>& records() { return record_list(); }
+void clear_records() { record_list().clear(); }
+
+std::string describe(status s) {
+  switch (s) {
+    case status::success:
+      return "success";
+    case status::out_of_memory:
+      return "the host has not enough free memory";
+    case status::invalid_value:
+      return "the address is not inside a live device buffer";
+    case status::invalid_configuration:
+      return "no GPU takes this grid or block";
+  }
+  return "unknown";
+}
+
+std::string advice(status s) {
+  if (s == status::out_of_memory) return "Use fewer --rows or --cols: a simulated byte takes two.";
+  if (s == status::invalid_value) return "Pass a pointer that simt::allocate returned and a size within it.";
+  return "Launch 1 to 1024 threads a block, at least one block, and no more shared memory than the device "
+         "has.";
+}
+
+device find_device(int index) {
+  const std::string problem = device_problem(query_devices(), index, "simulated");
+  if (!problem.empty()) throw no_device(problem);
+  device d;
+  d.name = "SIMT simulator";
+  d.architecture = "host";
+  d.multiprocessors = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  d.warp_size = configuration().warp_size;
+  d.threads_per_multiprocessor = detail::max_threads_per_block;
+  d.shared_bytes_per_block = configuration().shared_bytes;
+  d.memory_bytes = free_memory();
+  return d;
+}
+
+namespace detail {
+
+thread_local worker* running = nullptr;
+
+namespace {
+
+constexpr std::size_t page = 4096;
+constexpr std::size_t stack_bytes = 64 * 1024;
+
+/// Stacks belong to the worker, so a fiber gives nothing back.
+struct borrowed_stack {
+  boost::context::stack_context allocate() { return {}; }
+  void deallocate(boost::context::stack_context&) noexcept {}
+};
+
+unsigned char* map_stacks() {
+  const std::size_t bytes = max_threads_per_block * (stack_bytes + page);
+  void* p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (p == MAP_FAILED) throw std::bad_alloc();
+  auto* base = static_cast<unsigned char*>(p);
+  for (int i = 0; i < max_threads_per_block; ++i) mprotect(base + i * (stack_bytes + page), page, PROT_NONE);
+  return base;
+}
+
+/// Where the calling thread keeps the thread-local variables of this program: `__shared__` is among them.
+void find_static_shared(std::uintptr_t& begin, std::size_t& bytes) {
+  struct range {
+    std::uintptr_t begin;
+    std::size_t bytes;
+  } found{};
+  dl_iterate_phdr(
+      [](dl_phdr_info* info, std::size_t, void* out) {
+        for (int i = 0; i < info->dlpi_phnum; ++i)
+          if (info->dlpi_phdr[i].p_type == PT_TLS)
+            *static_cast<range*>(out) = {reinterpret_cast<std::uintptr_t>(info->dlpi_tls_data),
+                                         info->dlpi_phdr[i].p_memsz};
+        return 1;  // the program itself comes first
+      },
+      &found);
+  begin = found.begin;
+  bytes = found.bytes;
+}
+
+/// Is the address in the program's own constants and globals?
+bool in_program(std::uintptr_t address, bool write) {
+  struct query {
+    std::uintptr_t address;
+    bool write, found;
+  } q{address, write, false};
+  dl_iterate_phdr(
+      [](dl_phdr_info* info, std::size_t, void* p) {
+        auto& wanted = *static_cast<query*>(p);
+        for (int i = 0; i < info->dlpi_phnum; ++i) {
+          const auto& segment = info->dlpi_phdr[i];
+          if (segment.p_type != PT_LOAD || (wanted.write && !(segment.p_flags & PF_W))) continue;
+          if (wanted.address - (info->dlpi_addr + segment.p_vaddr) < segment.p_memsz) wanted.found = true;
+        }
+        return wanted.found ? 1 : 0;
+      },
+      &q);
+  return q.found;
+}
+
+bool all_set(const unsigned char* flags, unsigned count) {
+  for (unsigned i = 0; i < count; ++i)
+    if (!flags[i]) return false;
+  return true;
+}
+
+}  // namespace
+
+worker::worker() : lanes_(max_threads_per_block), stacks_(map_stacks()) {}
+
+worker::~worker() {
+  // A fiber that is suspended inside a kernel must not be unwound: it would run through frames that cannot
+  // throw.
+  for (lane& l : lanes_)
+    if (l.fiber) new (&l.fiber) std::optional<boost::context::fiber>();
+  munmap(stacks_, max_threads_per_block * (stack_bytes + page));
+}
+
+void worker::create_fiber(lane& l) {
+  // Without the shift all stacks would start at the same place in a page and fight for the same cache sets.
+  const std::size_t shift = static_cast<std::size_t>(l.linear) * 192 % 3072;
+  unsigned char* top = stacks_ + (l.linear + 1) * (stack_bytes + page) - shift;
+  boost::context::stack_context context;
+  context.size = stack_bytes - shift;
+  context.sp = top;
+  new (&l.fiber) std::optional<boost::context::fiber>(
+      boost::context::fiber(std::allocator_arg, boost::context::preallocated(top, context.size, context),
+                            borrowed_stack(), [this, &l](boost::context::fiber&& scheduler) {
+                              l.scheduler = std::move(scheduler);
+                              for (;;) {
+                                job->invoke(job->kernel, job->arguments);
+                                wait(lane_state::exited, "", 0);
+                              }
+                              return std::move(*l.scheduler);
+                            }));
+  l.started = true;
+}
+
+void worker::begin(const launch_job& j) {
+  job = &j;
+  totals = {};
+  find_static_shared(tls_begin_, tls_bytes_);
+  static_written_.assign(tls_bytes_, 0);
+  dynamic_.resize(j.shared_bytes + 16);
+  dynamic_written_.assign(j.shared_bytes, 0);
+  dynamic_shared = dynamic_.data() + (16 - reinterpret_cast<std::uintptr_t>(dynamic_.data()) % 16) % 16;
+  std::fill(std::begin(recent_), std::end(recent_), nullptr);
+  const int threads = static_cast<int>(j.block.x * j.block.y * j.block.z);
+  warps_.resize((threads + j.warp_size - 1) / j.warp_size);
+  for (int t = 0; t < max_threads_per_block; ++t) {
+    lane& l = lanes_[t];
+    l.linear = t;
+    l.warp = t / j.warp_size;
+    l.index = t % j.warp_size;
+    l.x = t % j.block.x;
+    l.y = t / j.block.x % j.block.y;
+    l.z = t / j.block.x / j.block.y;
+  }
+  for (std::size_t w = 0; w < warps_.size(); ++w) {
+    warps_[w].first = static_cast<int>(w) * j.warp_size;
+    warps_[w].count = std::min(j.warp_size, threads - warps_[w].first);
+  }
+}
+
+void worker::resume(lane& l) {
+  if (!l.started) create_fiber(l);
+  current = &l;
+  boost::context::fiber next = std::move(*l.fiber).resume();
+  current = nullptr;
+  *l.fiber = std::move(next);
+}
+
+void worker::wait(lane_state state, const char* file, int line) {
+  lane& l = *current;
+  l.state = state;
+  l.site = {file, line};
+  *l.scheduler = std::move(*l.scheduler).resume();
+}
+
+void worker::fail(fault_info fault) {
+  fault.block = block_;
+  fault.thread = current->linear;
+  fault_ = std::move(fault);
+  wait(lane_state::faulted, "", 0);
+  std::abort();  // a lane at fault is never resumed
+}
+
+std::uint64_t worker::exchange(exchange_kind kind, int width, std::uint64_t bits, int operand,
+                               const char* file, int line) {
+  lane& l = *current;
+  warp& w = warps_[l.warp];
+  auto& slot = w.slot[w.phase % 2];
+  slot[l.index] = bits;
+  wait(lane_state::at_warp_operation, file, line);
+  const int group = l.index / width * width;
+  int source = l.index;
+  switch (kind) {
+    case exchange_kind::from_lane:
+      source = group + (operand % width + width) % width;
+      break;
+    case exchange_kind::exclusive_or:
+      source = l.index ^ operand;
+      break;
+    case exchange_kind::down:
+      source = l.index + operand;
+      break;
+  }
+  if (source < group || source >= group + width) source = l.index;
+  return slot[source];
+}
+
+/// All lanes of the warp have met: they go on together.
+void worker::release(warp& w) {
+  w.log.flush(totals);
+  for (int i = 0; i < w.count; ++i)
+    if (lane& l = lanes_[w.first + i]; l.state != lane_state::exited) l.state = lane_state::ready;
+}
+
+/// Runs every lane until it waits or exits, and lets warps through their shuffles on the way.
+std::optional<fault_info> worker::run_until_all_wait() {
+  for (warp& w : warps_) {
+    for (;;) {
+      int waiting = 0;
+      for (int i = 0; i < w.count; ++i) {
+        lane& l = lanes_[w.first + i];
+        if (l.state == lane_state::ready) resume(l);
+        if (l.state == lane_state::faulted) return fault_;
+        waiting += l.state == lane_state::at_warp_operation;
+      }
+      if (waiting == 0) break;
+      const lane* first = nullptr;
+      bool same_place = true;
+      for (int i = 0; i < w.count; ++i) {
+        const lane& l = lanes_[w.first + i];
+        if (l.state != lane_state::at_warp_operation) continue;
+        if (!first) first = &l;
+        same_place = same_place && l.site == first->site;
+      }
+      if (waiting == w.count && w.count == job->warp_size && same_place) {
+        ++totals.shuffles;
+        ++w.phase;
+        release(w);
+        continue;
+      }
+      fault_info f{.kind = fault_kind::divergent_shuffle,
+                   .block = block_,
+                   .thread = first->linear,
+                   .site = first->site};
+      if (w.count < job->warp_size) {
+        f.text = "the last warp of the block has " + std::to_string(w.count) + " of " +
+                 std::to_string(job->warp_size) + " threads, and a shuffle needs them all";
+        f.next = "launch whole warps: round the block up to a multiple of " + std::to_string(job->warp_size);
+      } else if (waiting == w.count) {
+        f.text = "lanes of warp " + std::to_string(first->warp) + " wait at different shuffles";
+        f.next = "let all lanes of the warp take the same branch before they exchange values";
+      } else {
+        f.text = "reached by " + std::to_string(waiting) + " of " + std::to_string(w.count) +
+                 " threads of warp " + std::to_string(first->warp) +
+                 "; the others have left or wait elsewhere";
+        f.next =
+            "let every lane reach the shuffle; a lane without work passes the identity (-inf for max, 0 for "
+            "sum)";
+      }
+      return f;
+    }
+  }
+  return std::nullopt;
+}
+
+/// Every thread waits at a barrier or has left. Lets the block through if all stand at the same barrier.
+std::optional<fault_info> worker::meet_at_barrier(bool& done) {
+  const int threads = static_cast<int>(job->block.x * job->block.y * job->block.z);
+  int waiting = 0;
+  const lane* first = nullptr;
+  const lane* elsewhere = nullptr;
+  for (int t = 0; t < threads; ++t) {
+    const lane& l = lanes_[t];
+    if (l.state != lane_state::at_barrier) continue;
+    if (!first) first = &l;
+    if (!(l.site == first->site) && !elsewhere) elsewhere = &l;
+    ++waiting;
+  }
+  done = waiting == 0;
+  if (done) {
+    for (warp& w : warps_) release(w);
+    return std::nullopt;
+  }
+  if (waiting == threads && !elsewhere) {
+    ++totals.barriers;
+    for (warp& w : warps_) release(w);
+    return std::nullopt;
+  }
+  fault_info f{
+      .kind = fault_kind::divergent_barrier, .block = block_, .thread = first->linear, .site = first->site};
+  if (elsewhere) {
+    f.text = "thread " + std::to_string(elsewhere->linear) + " waits at another barrier, line " +
+             std::to_string(elsewhere->site.line);
+    f.next = "let all threads of the block pass the same barriers in the same order";
+  } else {
+    int left = 0;
+    while (lanes_[left].state != lane_state::exited) ++left;
+    f.text = "reached by " + std::to_string(waiting) + " of " + std::to_string(threads) +
+             " threads; thread " + std::to_string(left) + " is the first that has left the kernel";
+    f.next = "let no thread return early or skip the barrier in a branch; mask its loads and stores instead";
+  }
+  return f;
+}
+
+std::optional<fault_info> worker::run_block(std::uint64_t block) {
+  block_ = block;
+  block_index = dim3(static_cast<unsigned>(block % job->grid.x),
+                     static_cast<unsigned>(block / job->grid.x % job->grid.y),
+                     static_cast<unsigned>(block / job->grid.x / job->grid.y));
+  std::fill(static_written_.begin(), static_written_.end(), 0);
+  std::fill(dynamic_written_.begin(), dynamic_written_.end(), 0);
+  std::fill(dynamic_.begin(), dynamic_.end(), 0xff);
+  const int threads = static_cast<int>(job->block.x * job->block.y * job->block.z);
+  for (int t = 0; t < threads; ++t) lanes_[t].state = lane_state::ready;
+  fault_.reset();
+  running = this;
+  std::optional<fault_info> found;
+  for (bool done = false; !done && !found;) {
+    found = run_until_all_wait();
+    if (!found) found = meet_at_barrier(done);
+  }
+  running = nullptr;
+  if (found) {
+    // The block is abandoned where it stands: its fibers are dropped, not unwound, and their stacks used
+    // again.
+    for (int t = 0; t < threads; ++t) {
+      new (&lanes_[t].fiber) std::optional<boost::context::fiber>();
+      new (&lanes_[t].scheduler) std::optional<boost::context::fiber>();
+      lanes_[t].started = false;
+    }
+  }
+  return found;
+}
+
+void worker::access(const void* pc, std::uintptr_t address, unsigned size, bool write) {
+  const buffer_region* r = nullptr;
+  for (const buffer_region* candidate : recent_)
+    if (candidate && address - candidate->map_begin < candidate->map_end - candidate->map_begin)
+      r = candidate;
+  if (!r) {
+    if (check_shared(pc, address, size, write)) return;
+    r = find_region(address);
+    if (!r) return check_elsewhere(pc, address, size, write);
+    recent_[next_recent_++ % std::size(recent_)] = r;
+  }
+  fault_info f{.pc = pc, .address = address, .size = size, .write = write, .where = space::global};
+  if (!r->alive) {
+    f.kind = fault_kind::use_after_free;
+    f.text = region_text(*r) + " has been released";
+    f.next = "keep the buffer until every launch that uses it has been synchronised";
+    fail(std::move(f));
+  }
+  const std::uintptr_t offset = address - r->begin;
+  if (address < r->begin || offset + size > r->bytes) {
+    f.kind = fault_kind::out_of_bounds;
+    f.text = address < r->begin
+                 ? std::to_string(r->begin - address) + " bytes before the start of " + region_text(*r)
+                 : std::to_string(offset - std::min<std::uintptr_t>(offset, r->bytes)) +
+                       " bytes past the end of " + region_text(*r);
+    f.next =
+        "check the row and column against the shape before the access; a masked lane takes the identity "
+        "instead";
+    fail(std::move(f));
+  }
+  if (address % size != 0) {
+    f.kind = fault_kind::misaligned;
+    f.text = "byte " + std::to_string(offset) + " of " + region_text(*r) + " is no multiple of " +
+             std::to_string(size);
+    f.next = "make the address a multiple of the access size, or peel the first elements of the row";
+    fail(std::move(f));
+  }
+  if (write) {
+    std::memset(r->written + offset, 1, size);
+  } else if (!all_set(r->written + offset, size)) {
+    f.kind = fault_kind::uninitialised;
+    f.text = "byte " + std::to_string(offset) + " of " + region_text(*r) + " was never written";
+    f.next = "write it in an earlier kernel or on the host, or do not read it";
+    fail(std::move(f));
+  }
+  warps_[current->warp].log.record(pc, current->index, address, size, write, space::global);
+}
+
+/// Shared memory, static or dynamic. @returns false if the address is neither
+bool worker::check_shared(const void* pc, std::uintptr_t address, unsigned size, bool write) {
+  unsigned char* written = nullptr;
+  const auto dynamic_begin = reinterpret_cast<std::uintptr_t>(dynamic_shared);
+  if (address - tls_begin_ < tls_bytes_)
+    written = static_written_.data() + (address - tls_begin_);
+  else if (address - dynamic_begin < job->shared_bytes &&
+           size <= job->shared_bytes - (address - dynamic_begin))
+    written = dynamic_written_.data() + (address - dynamic_begin);
+  else
+    return false;
+  if (write) {
+    std::memset(written, 1, size);
+  } else if (!all_set(written, size)) {
+    fail({.kind = fault_kind::uninitialised,
+          .pc = pc,
+          .address = address,
+          .size = size,
+          .write = false,
+          .where = space::shared,
+          .text = "no thread of this block has written that place",
+          .next =
+              "let each entry be written, and a __syncthreads() stand between, before any thread reads it"});
+  }
+  warps_[current->warp].log.record(pc, current->index, address, size, write, space::shared);
+  return true;
+}
+
+/// Neither a device buffer nor shared memory: a private local, a constant, or a mistake.
+void worker::check_elsewhere(const void* pc, std::uintptr_t address, unsigned size, bool write) {
+  const auto own = reinterpret_cast<std::uintptr_t>(stacks_) + current->linear * (stack_bytes + page);
+  if (address - own < stack_bytes + page) return;
+  if (!write && address - reinterpret_cast<std::uintptr_t>(job->arguments) < job->argument_bytes) return;
+  if (in_program(address, write)) return;
+  fault_info f{.pc = pc, .address = address, .size = size, .write = write, .where = space::global};
+  const auto dynamic_begin = reinterpret_cast<std::uintptr_t>(dynamic_shared);
+  if (address - dynamic_begin + page < job->shared_bytes + 2 * page) {
+    f.kind = fault_kind::out_of_bounds;
+    f.where = space::shared;
+    f.text =
+        "outside the " + std::to_string(job->shared_bytes) + " bytes of dynamic shared memory of this launch";
+    f.next = "ask for more shared memory in the launch, or keep the index below what was asked for";
+  } else if (address < page) {
+    f.kind = fault_kind::host_memory;
+    f.text = "the pointer is null, or an index into a null pointer";
+    f.next = "pass a buffer that simt::allocate returned";
+  } else {
+    f.kind = fault_kind::host_memory;
+    f.text = "the address belongs to no device buffer; it may be host memory or a wild index";
+    f.next = "pass a buffer that simt::allocate returned, and widen row * ld to 64 bits before you multiply";
+  }
+  fail(std::move(f));
+}
+
+namespace {
+
+/// Workers live as long as the program, for their stacks.
+std::vector<std::unique_ptr<worker>>& workers(std::size_t at_least) {
+  static std::vector<std::unique_ptr<worker>> pool;
+  while (pool.size() < at_least) pool.push_back(std::make_unique<worker>());
+  return pool;
+}
+
+bool valid(const geometry& g) {
+  const std::uint64_t threads = std::uint64_t{g.block.x} * g.block.y * g.block.z;
+  return threads >= 1 && threads <= max_threads_per_block && g.block.z <= 64 && g.grid.x >= 1 &&
+         g.grid.x <= 0x7fffffffu && g.grid.y >= 1 && g.grid.y <= 65535 && g.grid.z >= 1 &&
+         g.grid.z <= 65535 && g.shared_bytes <= configuration().shared_bytes;
+}
+
+}  // namespace
+}  // namespace detail
+
+using namespace detail;
+
+void run_grid(const void* kernel, const geometry& g, void (*invoke)(const void*, const void*),
+              const void* arguments, std::size_t argument_bytes) {
+  if (!valid(g))
+    throw error(error_text("launch of " + kernel_name(kernel),
+                           "a block of " + std::to_string(g.block.x) + "x" + std::to_string(g.block.y) + "x" +
+                               std::to_string(g.block.z) + " threads with " + std::to_string(g.shared_bytes) +
+                               " bytes of shared memory in a grid of " + std::to_string(g.grid.x) + "x" +
+                               std::to_string(g.grid.y) + "x" + std::to_string(g.grid.z) + ": " +
+                               describe(status::invalid_configuration),
+                           advice(status::invalid_configuration), g.file, g.line));
+  const settings& s = configuration();
+  const launch_job job{kernel,  invoke,         arguments,   argument_bytes, g.grid,
+                       g.block, g.shared_bytes, s.warp_size, s.check};
+  const std::uint64_t blocks = std::uint64_t{g.grid.x} * g.grid.y * g.grid.z;
+  const std::uint64_t cores = s.workers > 0 ? s.workers : std::max(1u, std::thread::hardware_concurrency());
+  const auto count = static_cast<std::size_t>(std::min(blocks, cores));
+  auto& pool = workers(count);
+
+  std::atomic<std::uint64_t> next{0};
+  // Reports must not depend on which worker was faster: of several faults, the one in the first block counts.
+  std::atomic<std::uint64_t> first_fault{UINT64_MAX};
+  std::mutex guard;
+  std::optional<fault_info> fault;
+  const auto work = [&](worker& w, bool reports_progress) {
+    w.begin(job);
+    for (std::uint64_t b; (b = next.fetch_add(1)) < std::min(blocks, first_fault.load());) {
+      if (auto found = w.run_block(b)) {
+        const std::scoped_lock lock(guard);
+        if (b < first_fault.load()) {
+          first_fault = b;
+          fault = std::move(found);
+        }
+      }
+      if (reports_progress && b % 64 == 0)
+        s.on_progress(static_cast<double>(b) / static_cast<double>(blocks));
+    }
+  };
+  {
+    std::vector<std::jthread> threads;
+    for (std::size_t i = 1; i < count; ++i) threads.emplace_back([&, i] { work(*pool[i], false); });
+    work(*pool[0], static_cast<bool>(s.on_progress));
+  }
+  if (fault) throw explain(*fault, job);
+
+  launch_record record;
+  record.kernel = kernel_name(kernel);
+  record.grid = static_cast<unsigned>(blocks);
+  record.block = g.block.x * g.block.y * g.block.z;
+  record.shared_bytes = g.shared_bytes;
+  for (std::size_t i = 0; i < count; ++i) {
+    const launch_record& t = pool[i]->totals;
+    record.global_load += t.global_load;
+    record.global_store += t.global_store;
+    record.shared_load += t.shared_load;
+    record.shared_store += t.shared_store;
+    record.barriers += t.barriers;
+    record.shuffles += t.shuffles;
+  }
+  record_list().push_back(record);
+}
+
+void block_barrier(const char* file, int line) { running->wait(lane_state::at_barrier, file, line); }
+void warp_barrier(const char* file, int line) {
+  running->exchange(exchange_kind::from_lane, running->job->warp_size, 0, 0, file, line);
+}
+std::uint64_t exchange(exchange_kind kind, int width, std::uint64_t bits, int operand, const char* file,
+                       int line) {
+  return running->exchange(kind, width, bits, operand, file, line);
+}
+void* dynamic_shared_memory() noexcept { return running->dynamic_shared; }
+
+unsigned thread_x() noexcept { return running->current->x; }
+unsigned thread_y() noexcept { return running->current->y; }
+unsigned thread_z() noexcept { return running->current->z; }
+unsigned block_x() noexcept { return running->block_index.x; }
+unsigned block_y() noexcept { return running->block_index.y; }
+unsigned block_z() noexcept { return running->block_index.z; }
+unsigned block_size_x() noexcept { return running->job->block.x; }
+unsigned block_size_y() noexcept { return running->job->block.y; }
+unsigned block_size_z() noexcept { return running->job->block.z; }
+unsigned grid_size_x() noexcept { return running->job->grid.x; }
+unsigned grid_size_y() noexcept { return running->job->grid.y; }
+unsigned grid_size_z() noexcept { return running->job->grid.z; }
+
+}  // namespace sim
+}  // namespace simt

@@ -1,0 +1,201 @@
+#pragma once
+/// @file
+/// What the files of the simulator share. Nobody else includes this.
+#include <array>
+#include <boost/context/fiber.hpp>
+#include <boost/context/preallocated.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <new>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "simt/sim.hpp"
+
+namespace simt {
+inline namespace sim {
+namespace detail {
+
+inline constexpr int max_threads_per_block = 1024;
+inline constexpr int max_warp_size = 64;
+
+/// One allocation of simulated device memory. The address range [map_begin, map_end) around the data is
+/// reserved, so that an address a little outside, or one of freed memory, still says which buffer was meant.
+struct buffer_region {
+  std::uintptr_t map_begin = 0, map_end = 0;
+  std::uintptr_t begin = 0;
+  std::size_t bytes = 0;
+  std::size_t mapped_bytes = 0;  // bytes rounded up to pages
+  unsigned char* written = nullptr;  // one byte a data byte: has it ever been written?
+  bool alive = true;
+  std::string name;
+  std::string description;
+};
+
+/// The buffer whose reserved range holds the address; nullptr if none. Stable while a launch runs.
+const buffer_region* find_region(std::uintptr_t address);
+std::string region_text(const buffer_region& r);
+
+/// A statement in the source, for the reports.
+struct source_line {
+  std::string function;
+  std::string file;
+  int line = 0;
+};
+/// The innermost source line at a return address that is neither in a system header nor in the layer itself.
+source_line resolve(const void* return_address);
+/// "row_max" for the address of softmax::row_max<32, float>.
+std::string kernel_name(const void* function);
+
+enum class space : unsigned char { global, shared };
+
+/// All accesses that one statement of the kernel made in one warp since the warp last met.
+struct site_log {
+  const void* pc = nullptr;
+  unsigned size = 0;
+  bool write = false;
+  space where = space::global;
+  std::array<std::vector<std::uintptr_t>, max_warp_size> address;  // [lane], in order
+};
+
+/// The accesses of one warp. The k-th access of each lane at one statement is one request, as on a GPU.
+class warp_log {
+ public:
+  void record(const void* pc, int lane, std::uintptr_t address, unsigned size, bool write, space where) {
+    site_log& site = find(pc, size, write, where);
+    site.address[lane].push_back(address);
+  }
+  /// Adds up what was logged since the last call, then forgets it. Called when the lanes of the warp meet.
+  void flush(launch_record& totals);
+
+ private:
+  site_log& find(const void* pc, unsigned size, bool write, space where) {
+    if (last_ < used_ && sites_[last_].pc == pc) return sites_[last_];
+    for (last_ = 0; last_ < used_; ++last_)
+      if (sites_[last_].pc == pc) return sites_[last_];
+    if (used_ == sites_.size()) sites_.emplace_back();
+    site_log& site = sites_[used_++];
+    site.pc = pc;
+    site.size = size;
+    site.write = write;
+    site.where = where;
+    return site;
+  }
+  std::vector<site_log> sites_;
+  std::size_t used_ = 0;
+  std::size_t last_ = 0;
+};
+
+enum class lane_state : unsigned char { ready, at_barrier, at_warp_operation, exited, faulted };
+
+struct sync_site {
+  const char* file = "";
+  int line = 0;
+  bool operator==(const sync_site& o) const { return line == o.line && std::string_view(file) == o.file; }
+};
+
+/// What a thread did wrong, before it is put into words.
+struct fault_info {
+  fault_kind kind{};
+  std::uint64_t block = 0;
+  int thread = 0;
+  const void* pc = nullptr;  // memory faults: return address of the access
+  sync_site site;  // divergence: the barrier or shuffle
+  std::uintptr_t address = 0;
+  unsigned size = 0;
+  bool write = false;
+  space where = space::global;
+  std::string text;  // the part of the report that only the finder can tell
+  std::string next;  // what to change
+};
+
+/// One GPU thread: a fiber that waits for a block, runs the kernel, and waits again.
+struct lane {
+  std::optional<boost::context::fiber> fiber;  // engaged while suspended
+  std::optional<boost::context::fiber> scheduler;  // engaged while running
+  lane_state state = lane_state::exited;
+  bool started = false;
+  int linear = 0;  // within the block
+  int warp = 0;
+  int index = 0;  // within the warp
+  unsigned x = 0, y = 0, z = 0;
+  sync_site site;
+};
+
+struct warp {
+  int first = 0, count = 0;  // lanes
+  unsigned phase = 0;  // completed exchanges; picks the slot, so that fast lanes cannot overwrite slow ones
+  std::array<std::array<std::uint64_t, max_warp_size>, 2> slot{};
+  warp_log log;
+};
+
+/// A launch as all workers see it.
+struct launch_job {
+  const void* kernel = nullptr;
+  void (*invoke)(const void*, const void*) = nullptr;
+  const void* arguments = nullptr;
+  std::size_t argument_bytes = 0;
+  dim3 grid, block;
+  std::size_t shared_bytes = 0;
+  int warp_size = 32;
+  bool check = true;
+};
+
+/// Runs blocks, one at a time, on one host thread.
+class worker {
+ public:
+  worker();
+  ~worker();
+  worker(const worker&) = delete;
+
+  /// Binds the worker to the calling thread and a launch.
+  void begin(const launch_job& job);
+  /// Runs one block. @returns the fault of its first thread at fault, if any
+  std::optional<fault_info> run_block(std::uint64_t block);
+  launch_record totals;
+
+  // Called on a lane's fiber.
+  void wait(lane_state state, const char* file, int line);
+  std::uint64_t exchange(exchange_kind kind, int width, std::uint64_t bits, int operand, const char* file,
+                         int line);
+  void access(const void* pc, std::uintptr_t address, unsigned size, bool write);
+
+  lane* current = nullptr;  // nullptr: the host runs, or accesses are not watched
+  dim3 block_index;
+  const launch_job* job = nullptr;
+  unsigned char* dynamic_shared = nullptr;
+
+ private:
+  void resume(lane& l);
+  void create_fiber(lane& l);
+  void release(warp& w);
+  std::optional<fault_info> run_until_all_wait();
+  std::optional<fault_info> meet_at_barrier(bool& done);
+  [[noreturn]] void fail(fault_info fault);
+  bool check_shared(const void* pc, std::uintptr_t address, unsigned size, bool write);
+  void check_elsewhere(const void* pc, std::uintptr_t address, unsigned size, bool write);
+
+  std::vector<lane> lanes_;
+  std::vector<warp> warps_;
+  unsigned char* stacks_ = nullptr;
+  std::uintptr_t tls_begin_ = 0;
+  std::size_t tls_bytes_ = 0;
+  std::vector<unsigned char> static_written_;  // one byte a byte of static shared memory
+  std::vector<unsigned char> dynamic_written_;  // likewise, dynamic
+  std::vector<unsigned char> dynamic_;
+  const buffer_region* recent_[4] = {};
+  unsigned next_recent_ = 0;
+  std::optional<fault_info> fault_;
+  std::uint64_t block_ = 0;
+};
+
+/// The worker whose lane runs on this host thread; nullptr on any other thread and between lanes.
+extern thread_local worker* running;
+
+/// Puts a fault into words. @returns the exception to throw
+fault explain(const fault_info& f, const launch_job& job);
+
+}  // namespace detail
+}  // namespace sim
+}  // namespace simt

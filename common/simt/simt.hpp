@@ -1,0 +1,27 @@
+#pragma once
+/// @file
+/// The one header a kernel includes. CUDA and HIP spell most of the language alike (`__global__`,
+/// `threadIdx`,
+/// `__shared__`, `__syncthreads`), and kernels use that spelling directly. This layer wraps only what
+/// differs, with the same names in the same order in each backend file, so that `diff cuda.hpp hip.hpp` is a
+/// porting guide.
+///
+/// | host                                                       | device |
+/// |------------------------------------------------------------|--------------------------------------------|
+/// | `status` `success` `describe` `advice` `check`             | `half` `bfloat16` | | `allocate` `release`
+/// `copy_to_device` `copy_to_host`       | `shuffle` `shuffle_xor` `shuffle_down`     | | `poison`
+/// `synchronize` `stream` `launch` `with_warp_size`  | `sync_warp` `dynamic_shared`               | |
+/// `find_device` `free_memory` `stopwatch`                    |                                            |
+#include "simt/device.hpp"
+#include "simt/error.hpp"
+
+#if defined(SIMT_BACKEND_CUDA)
+#include "simt/cuda.hpp"
+#elif defined(SIMT_BACKEND_HIP)
+#include "simt/hip.hpp"
+#elif defined(SIMT_BACKEND_SIM)
+#include "simt/sim.hpp"
+#else
+#error \
+    "link one of softmax::cuda, softmax::hip or softmax::sim: it says for which machine this file is compiled"
+#endif
