@@ -1,5 +1,5 @@
-# Which machines this build is for. Defines the INTERFACE targets softmax::cuda, softmax::hip and softmax::sim; each
-# carries the definition and the flags that a kernel file needs for its backend.
+# Which machines this build is for. Defines the INTERFACE targets softmax::cuda and softmax::sim, which
+# carry the definition and the flags that a kernel file needs for its backend.
 
 # --- CUDA: nvcc is often installed but not on PATH.
 add_library(softmax_cuda INTERFACE)
@@ -22,8 +22,6 @@ if(NOT SOFTMAX_CUDA STREQUAL "OFF")
     enable_language(CUDA)
     find_package(CUDAToolkit REQUIRED)
     set(SOFTMAX_WITH_CUDA ON)
-    set(CMAKE_CUDA_STANDARD 20)
-    set(CMAKE_CUDA_STANDARD_REQUIRED ON)
     target_compile_definitions(softmax_cuda INTERFACE SIMT_BACKEND_CUDA)
     target_compile_options(softmax_cuda INTERFACE $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-ffile-prefix-map=${CMAKE_SOURCE_DIR}/=
                                                   -lineinfo>)
@@ -34,23 +32,18 @@ if(NOT SOFTMAX_CUDA STREQUAL "OFF")
   endif()
 endif()
 
-# --- HIP: a build tree of its own, whose C++ compiler can compile HIP (see the preset).
-add_library(softmax_hip INTERFACE)
-add_library(softmax::hip ALIAS softmax_hip)
+# --- HIP: hipcc compiles the kernel files itself, as CMake's own HIP language does not configure with every package of
+# ROCm; the rest of the program is built and linked by the ordinary compiler.
 set(SOFTMAX_WITH_HIP OFF)
-if(SOFTMAX_HIP STREQUAL "ON")
-  set(SOFTMAX_HIP_ARCHITECTURES gfx90a CACHE STRING "AMD GPUs to compile for")
-  set(GPU_TARGETS ${SOFTMAX_HIP_ARCHITECTURES} CACHE STRING "" FORCE)
-  set(AMDGPU_TARGETS ${SOFTMAX_HIP_ARCHITECTURES} CACHE STRING "" FORCE)
-  find_package(hip QUIET)
-  if(NOT hip_FOUND OR NOT CMAKE_CXX_COMPILER_ID MATCHES Clang)
-    message(FATAL_ERROR "SOFTMAX_HIP=ON, but no HIP was found, or the C++ compiler is not clang++: install hipcc and "
-                        "libamdhip64-dev (make setup-hip), and configure with cmake --preset hip.")
+if(NOT SOFTMAX_HIP STREQUAL "OFF")
+  set(SOFTMAX_HIP_ARCHITECTURES gfx90a CACHE STRING "AMD GPUs to compile for, as rocminfo names them")
+  find_program(SOFTMAX_HIPCC hipcc HINTS $ENV{ROCM_PATH}/bin $ENV{HIP_PATH}/bin /opt/rocm/bin)
+  find_library(SOFTMAX_HIP_RUNTIME amdhip64 HINTS $ENV{ROCM_PATH}/lib $ENV{HIP_PATH}/lib /opt/rocm/lib)
+  if(SOFTMAX_HIPCC AND SOFTMAX_HIP_RUNTIME)
+    set(SOFTMAX_WITH_HIP ON)
+  elseif(SOFTMAX_HIP STREQUAL "ON")
+    message(FATAL_ERROR "SOFTMAX_HIP=ON, but hipcc or libamdhip64 was not found: run make setup-hip, or set ROCM_PATH.")
   endif()
-  set(SOFTMAX_WITH_HIP ON)
-  target_compile_definitions(softmax_hip INTERFACE SIMT_BACKEND_HIP)
-  target_compile_options(softmax_hip INTERFACE -ffile-prefix-map=${CMAKE_SOURCE_DIR}/=)
-  target_link_libraries(softmax_hip INTERFACE hip::device)
 endif()
 
 # --- The simulator: always. The sanitizer's hooks are compiled in and bound to ours; its runtime is never linked.
@@ -58,6 +51,7 @@ endif()
 add_library(softmax_sim INTERFACE)
 add_library(softmax::sim ALIAS softmax_sim)
 target_compile_definitions(softmax_sim INTERFACE SIMT_BACKEND_SIM)
+target_link_libraries(softmax_sim INTERFACE Eigen3::Eigen)
 target_compile_options(softmax_sim INTERFACE -O2 -g -fsanitize=thread -ffile-prefix-map=${CMAKE_SOURCE_DIR}/=)
 if(CMAKE_CXX_COMPILER_ID MATCHES Clang)
   target_compile_options(softmax_sim INTERFACE -fno-unroll-loops -fno-vectorize -fno-slp-vectorize -fno-omit-frame-pointer

@@ -22,3 +22,5 @@ find_library(BACKTRACE_LIBRARY backtrace HINTS ${gcc_backtrace_dir})
 if(NOT BACKTRACE_INCLUDE_DIR OR NOT BACKTRACE_LIBRARY)
   message(FATAL_ERROR "libbacktrace was not found; Debian and Ubuntu ship it with gcc. ${softmax_missing}")
 endif()
+# By itself: the directory it comes from also holds gcc's own intrinsics.
+configure_file(${BACKTRACE_INCLUDE_DIR}/backtrace.h ${CMAKE_BINARY_DIR}/generated/backtrace/backtrace.h COPYONLY)

@@ -1,48 +1,65 @@
 # softmax_add_stage(<folder>): declares the program stage-NN, from stages/<folder>/kernel.cuh and stage.hpp.
 # The include path selects the stage; file names and symbols are the same in all of them.
 
-# softmax_add_stage_backend(<target> <folder> <backend>): the stage's kernels, compiled for one backend.
-function(softmax_add_stage_backend target folder backend)
+# softmax_add_stage_backend(<target> <folder> <backend> <objects>): compiles the stage's kernels for one backend and
+# leaves the object file in the variable <objects>.
+function(softmax_add_stage_backend target folder backend objects)
   set(source ${CMAKE_SOURCE_DIR}/common/harness/stage_backend.cpp)
+  set(include_dirs ${CMAKE_SOURCE_DIR}/common ${CMAKE_SOURCE_DIR}/stages/${folder})
+  if(backend STREQUAL "hip")
+    set(object ${CMAKE_CURRENT_BINARY_DIR}/${target}.o)
+    list(TRANSFORM SOFTMAX_HIP_ARCHITECTURES PREPEND --offload-arch= OUTPUT_VARIABLE architectures)
+    list(TRANSFORM include_dirs PREPEND -I OUTPUT_VARIABLE includes)
+    add_custom_command(
+      OUTPUT ${object}
+      COMMAND ${CMAKE_COMMAND} -E env HIP_PLATFORM=amd ${SOFTMAX_HIPCC} -x hip -c -std=c++17 -O3 -fPIC ${architectures}
+              ${includes} -DSIMT_BACKEND_HIP -ffile-prefix-map=${CMAKE_SOURCE_DIR}/= -MD -MF ${object}.d
+              ${source} -o ${object}
+      DEPENDS ${source}
+      DEPFILE ${object}.d
+      COMMENT "Building HIP object ${target}"
+      VERBATIM)
+    set_source_files_properties(${object} PROPERTIES EXTERNAL_OBJECT ON GENERATED ON)
+    add_custom_target(${target} DEPENDS ${object})
+    set(${objects} ${object} PARENT_SCOPE)
+    return()
+  endif()
   if(backend STREQUAL "cuda")
-    # CMake picks the language by source file, and this one is C++ for the other backends.
+    # CMake picks the language by source file, and this one is C++ for the simulator.
     set(wrapper ${CMAKE_BINARY_DIR}/generated/stage_backend.cu)
     file(CONFIGURE OUTPUT ${wrapper} CONTENT "#include \"harness/stage_backend.cpp\"\n")
     set(source ${wrapper})
   endif()
   add_library(${target} OBJECT ${source})
-  target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR}/common ${CMAKE_SOURCE_DIR}/stages/${folder})
+  # Kernels need no more than C++17, and every nvcc since 11 has it.
+  set_target_properties(${target} PROPERTIES CUDA_STANDARD 17)
+  target_include_directories(${target} PRIVATE ${include_dirs})
   target_link_libraries(${target} PRIVATE softmax::${backend} softmax_warnings)
-  if(backend STREQUAL "sim")
-    target_link_libraries(${target} PRIVATE Eigen3::Eigen)
-  endif()
+  set(${objects} $<TARGET_OBJECTS:${target}> PARENT_SCOPE)
 endfunction()
 
 function(softmax_add_stage folder)
   string(SUBSTRING ${folder} 0 2 number)
-  set(objects)
+  # What the program and its tests have in common.
+  add_library(stage-${number}-all INTERFACE)
+  target_link_libraries(stage-${number}-all INTERFACE softmax_harness)
   foreach(backend cuda hip sim)
     string(TOUPPER ${backend} upper)
     if(backend STREQUAL "sim" OR SOFTMAX_WITH_${upper})
-      softmax_add_stage_backend(stage-${number}-${backend} ${folder} ${backend})
-      list(APPEND objects stage-${number}-${backend})
+      softmax_add_stage_backend(stage-${number}-${backend} ${folder} ${backend} objects)
+      target_sources(stage-${number}-all INTERFACE ${objects})
+      add_dependencies(stage-${number}-all stage-${number}-${backend})
     endif()
   endforeach()
   add_library(stage-${number}-info OBJECT ${CMAKE_SOURCE_DIR}/common/harness/this_stage.cpp)
   target_include_directories(stage-${number}-info PRIVATE ${CMAKE_SOURCE_DIR}/stages/${folder})
   target_link_libraries(stage-${number}-info PRIVATE softmax_harness)
-  list(APPEND objects stage-${number}-info)
-  # What the program and its tests have in common.
-  add_library(stage-${number}-all INTERFACE)
-  target_link_libraries(stage-${number}-all INTERFACE softmax_harness)
-  foreach(object ${objects})
-    target_sources(stage-${number}-all INTERFACE $<TARGET_OBJECTS:${object}>)
-  endforeach()
+  target_sources(stage-${number}-all INTERFACE $<TARGET_OBJECTS:stage-${number}-info>)
   if(SOFTMAX_WITH_CUDA)
     target_link_libraries(stage-${number}-all INTERFACE CUDA::cudart_static)
   endif()
   if(SOFTMAX_WITH_HIP)
-    target_link_libraries(stage-${number}-all INTERFACE hip::host)
+    target_link_libraries(stage-${number}-all INTERFACE ${SOFTMAX_HIP_RUNTIME})
   endif()
   add_executable(stage-${number} ${CMAKE_SOURCE_DIR}/common/harness/main.cpp)
   target_link_libraries(stage-${number} PRIVATE stage-${number}-all)

@@ -293,7 +293,7 @@ std::string report_text(const std::vector<run_result>& results, const stage_info
     out += fmt::format("{} {} ({}, {} multiprocessors, driver {})\n", paint.strong("device "), d.facts.name,
                        d.facts.architecture, d.facts.multiprocessors,
                        simt::version_text(d.facts.driver_version));
-  if (!d.note.empty()) out += fmt::format("        {}\n", paint.dim("no GPU: " + d.note));
+  if (!d.note.empty()) out += fmt::format("        {}\n", paint.dim(d.note.substr(0, d.note.find(':'))));
   for (const run_result& r : results) {
     out += fmt::format("{} {} x {} {}", paint.strong("shape  "), r.shape.rows, r.shape.cols, name_of(r.type));
     if (r.shape.ld_in != r.shape.cols || r.shape.ld_out != r.shape.cols)

@@ -7,13 +7,13 @@
 #include <stdexcept>
 
 #include "harness/npy.hpp"
+#include "harness/stage_memory.hpp"
 #include "harness/usage_error.hpp"
 #include "numerics/input.hpp"
 
 namespace softmax {
 namespace {
 
-constexpr std::size_t guard_bytes = 4096;  // before and behind y, checked after each run
 constexpr std::int64_t default_rows_sim = 256, default_cols_sim = 781;
 constexpr std::int64_t default_rows_gpu = 16384, default_cols_gpu = 8192;
 constexpr int timing_samples = 25;
@@ -24,29 +24,6 @@ struct planned_run {
   dtype type = dtype::f32;
   std::string input;
 };
-
-std::string shape_text(const matrix_shape& s, dtype t) {
-  return fmt::format("{}x{} {}", s.rows, s.cols, name_of(t));
-}
-
-std::int64_t matrix_bytes(std::int64_t rows, std::int64_t ld, dtype t) {
-  std::int64_t bytes = 0;
-  if (__builtin_mul_overflow(rows, ld, &bytes) ||
-      __builtin_mul_overflow(bytes, static_cast<std::int64_t>(size_of(t)), &bytes))
-    throw usage_error(fmt::format(
-        "{} rows of {} elements are more bytes than 64 bits can count: use a smaller shape.", rows, ld));
-  return bytes;
-}
-
-std::int64_t workspace_bytes(const stage_info& stage, const matrix_shape& s) {
-  if (s.rows == 0 || s.cols == 0) return 0;
-  std::int64_t elements = 0, part = 0;
-  if (__builtin_mul_overflow(s.rows, s.cols, &part) ||
-      __builtin_mul_overflow(part, stage.workspace.mn, &elements) ||
-      __builtin_add_overflow(elements, stage.workspace.m * s.rows, &elements))
-    throw usage_error("The shape is too large for 64-bit sizes: use a smaller one.");
-  return matrix_bytes(elements, 1, dtype::f32);
-}
 
 /// Refuses what cannot work, in one sentence, before anything is allocated.
 void check_plan(const planned_run& p, const stage_info& stage, const backend& machine) {
@@ -99,67 +76,6 @@ std::uint64_t hash_of(const host_matrix& m) {
   return hash;
 }
 
-bool all_poison(const std::byte* begin, std::size_t bytes) {
-  return std::all_of(begin, begin + bytes, [](std::byte b) { return b == std::byte{0xff}; });
-}
-
-/// x, y and workspace on the device. y lies between guards that must stay as they are.
-class device_matrices {
- public:
-  device_matrices(backend& machine, const stage_info& stage, const host_matrix& x, const matrix_shape& s,
-                  std::int64_t offset)
-      : machine_(machine), shape_(s), type_(x.type) {
-    const std::size_t element = size_of(x.type);
-    shift_ = static_cast<std::size_t>(offset) * element;
-    y_bytes_ = static_cast<std::size_t>(matrix_bytes(s.rows, s.ld_out, x.type));
-    x_ = device_buffer(machine, x.data.size() + shift_, "x");
-    y_ = device_buffer(machine, guard_bytes + shift_ + y_bytes_ + guard_bytes, "y with its guards");
-    workspace_ = device_buffer(machine, static_cast<std::size_t>(workspace_bytes(stage, s)), "workspace");
-    simt::describe_buffer(x_.get(), shape_text(s, x.type));
-    simt::describe_buffer(y_.get(), shape_text(s, x.type));
-    if (!x.data.empty())
-      machine.upload(static_cast<std::byte*>(x_.get()) + shift_, x.data.data(), x.data.size());
-  }
-
-  stage_call call() const {
-    return {.type = type_,
-            .x = x_.get() ? static_cast<std::byte*>(x_.get()) + shift_ : nullptr,
-            .y = static_cast<std::byte*>(y_.get()) + guard_bytes + shift_,
-            .workspace = static_cast<float*>(workspace_.get()),
-            .shape = shape_};
-  }
-  void poison() {
-    machine_.poison(y_.get(), y_.bytes());
-    if (workspace_.bytes() > 0) machine_.poison(workspace_.get(), workspace_.bytes());
-  }
-  /// Fetches y. @returns what was damaged around it and in x, empty if nothing
-  std::string fetch(host_matrix& y, const host_matrix& x) {
-    std::vector<std::byte> all(y_.bytes());
-    machine_.download(all.data(), y_.get(), all.size());
-    const std::byte* begin = all.data() + guard_bytes + shift_;
-    std::memcpy(y.data.data(), begin, y_bytes_);
-    if (!all_poison(all.data(), guard_bytes + shift_)) return "the guard before y was overwritten";
-    if (!all_poison(begin + y_bytes_, guard_bytes)) return "the guard behind y was overwritten";
-    const std::size_t element = size_of(type_);
-    const std::size_t used = static_cast<std::size_t>(shape_.cols) * element,
-                      stride = static_cast<std::size_t>(shape_.ld_out) * element;
-    for (std::int64_t row = 0; row < shape_.rows && stride > used; ++row)
-      if (!all_poison(begin + row * stride + used, stride - used))
-        return fmt::format("the padding behind row {} of y was overwritten", row);
-    std::vector<std::byte> input(x.data.size());
-    if (!input.empty())
-      machine_.download(input.data(), static_cast<std::byte*>(x_.get()) + shift_, input.size());
-    return input == x.data ? "" : "the input was modified";
-  }
-
- private:
-  backend& machine_;
-  matrix_shape shape_;
-  dtype type_;
-  std::size_t shift_ = 0, y_bytes_ = 0;
-  device_buffer x_, y_, workspace_;
-};
-
 timing measure(backend& machine, const stage_info& stage, const host_matrix& x, const matrix_shape& s,
                const simt::device& facts, std::int64_t offset) {
   // Enough sets that a call finds nothing of its own left in L2.
@@ -167,8 +83,9 @@ timing measure(backend& machine, const stage_info& stage, const host_matrix& x, 
                                                                    workspace_bytes(stage, s));
   std::size_t sets = std::max<std::size_t>(2, 3 * facts.l2_bytes / std::max<std::size_t>(one, 1) + 1);
   sets = std::min<std::size_t>(
-      {sets, 64, std::max<std::size_t>(1, machine.free_memory() / (one + 2 * guard_bytes + 1024) / 2)});
-  std::vector<device_matrices> memory;
+      {sets, 64,
+       std::max<std::size_t>(1, machine.free_memory() / (one + 2 * stage_memory::guard_bytes + 1024) / 2)});
+  std::vector<stage_memory> memory;
   std::vector<stage_call> calls;
   for (std::size_t i = 0; i < sets; ++i) {
     memory.emplace_back(machine, stage, x, s, offset);
@@ -207,7 +124,7 @@ run_result run_one(const planned_run& p, const host_matrix& x, const options& o,
   backend& machine = *device.machine;
   run_result r{.shape = p.shape, .type = p.type, .input = p.input};
   host_matrix y(p.type, p.shape.rows, p.shape.cols, p.shape.ld_out);
-  device_matrices memory(machine, stage, x, p.shape, o.offset);
+  stage_memory memory(machine, stage, x, p.shape, o.offset);
   for (int turn = 0; turn < o.repeat; ++turn) {
     memory.poison();
     simt::clear_records();

@@ -71,7 +71,8 @@ class stage_backend final : public backend {
   }
 
   copy_times time_copy(const std::vector<stage_call>& calls, std::size_t bytes, int repeats) override {
-    copy_times result{.best = 0, .which = "", .bytes = bytes};
+    copy_times result;
+    result.bytes = bytes;
     const auto attempt = [&](const std::string& which, auto&& copy_one) {
       std::vector<double> seconds = measure(calls, repeats, copy_one);
       std::sort(seconds.begin(), seconds.end());

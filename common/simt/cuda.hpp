@@ -111,7 +111,8 @@ __device__ inline T* dynamic_shared() {
 inline device_query query_devices() {
   device_query q;
   const status s = cudaGetDeviceCount(&q.count);
-  q.ok = s == success;
+  if (s == cudaErrorNoDevice) q.count = 0;
+  q.ok = s == success || s == cudaErrorNoDevice;
   if (!q.ok) q.reason = describe(s);
   cudaDriverGetVersion(&q.driver_version);
   cudaRuntimeGetVersion(&q.runtime_version);

@@ -41,7 +41,7 @@ inline std::string version_text(int version) {
 inline std::string device_problem(const device_query& q, int index, const std::string& vendor) {
   const std::string instead = ", or run on the simulator with --device sim.";
   if (!q.ok && q.driver_version == 0)
-    return "No " + vendor + " driver was found (" + q.reason + "): install the driver and look at it with " +
+    return "No " + vendor + " driver was found: install the driver and look at it with " +
            (vendor == "NVIDIA" ? "nvidia-smi" : "rocminfo") + instead;
   if (!q.ok && q.driver_version < q.runtime_version)
     return "The " + vendor + " driver supports version " + version_text(q.driver_version) +

@@ -158,7 +158,9 @@ void worker::create_fiber(lane& l) {
                             borrowed_stack(), [this, &l](boost::context::fiber&& scheduler) {
                               l.scheduler = std::move(scheduler);
                               for (;;) {
+                                running = this;
                                 job->invoke(job->kernel, job->arguments);
+                                running = nullptr;
                                 wait(lane_state::exited, "", 0);
                               }
                               return std::move(*l.scheduler);
@@ -347,13 +349,11 @@ std::optional<fault_info> worker::run_block(std::uint64_t block) {
   const int threads = static_cast<int>(job->block.x * job->block.y * job->block.z);
   for (int t = 0; t < threads; ++t) lanes_[t].state = lane_state::ready;
   fault_.reset();
-  running = this;
   std::optional<fault_info> found;
   for (bool done = false; !done && !found;) {
     found = run_until_all_wait();
     if (!found) found = meet_at_barrier(done);
   }
-  running = nullptr;
   if (found) {
     // The block is abandoned where it stands: its fibers are dropped, not unwound, and their stacks used
     // again.
@@ -450,7 +450,7 @@ void worker::check_elsewhere(const void* pc, std::uintptr_t address, unsigned si
   if (in_program(address, write)) return;
   fault_info f{.pc = pc, .address = address, .size = size, .write = write, .where = space::global};
   const auto dynamic_begin = reinterpret_cast<std::uintptr_t>(dynamic_shared);
-  if (address - dynamic_begin + page < job->shared_bytes + 2 * page) {
+  if (job->shared_bytes > 0 && address - dynamic_begin + page < job->shared_bytes + 2 * page) {
     f.kind = fault_kind::out_of_bounds;
     f.where = space::shared;
     f.text =
@@ -550,13 +550,18 @@ void run_grid(const void* kernel, const geometry& g, void (*invoke)(const void*,
   record_list().push_back(record);
 }
 
-void block_barrier(const char* file, int line) { running->wait(lane_state::at_barrier, file, line); }
+void block_barrier(const char* file, int line) {
+  const inside_simulator inside;
+  inside.w.wait(lane_state::at_barrier, file, line);
+}
 void warp_barrier(const char* file, int line) {
-  running->exchange(exchange_kind::from_lane, running->job->warp_size, 0, 0, file, line);
+  const inside_simulator inside;
+  inside.w.exchange(exchange_kind::from_lane, inside.w.job->warp_size, 0, 0, file, line);
 }
 std::uint64_t exchange(exchange_kind kind, int width, std::uint64_t bits, int operand, const char* file,
                        int line) {
-  return running->exchange(kind, width, bits, operand, file, line);
+  const inside_simulator inside;
+  return inside.w.exchange(kind, width, bits, operand, file, line);
 }
 void* dynamic_shared_memory() noexcept { return running->dynamic_shared; }
 

@@ -161,7 +161,7 @@ class worker {
                          int line);
   void access(const void* pc, std::uintptr_t address, unsigned size, bool write);
 
-  lane* current = nullptr;  // nullptr: the host runs, or accesses are not watched
+  lane* current = nullptr;
   dim3 block_index;
   const launch_job* job = nullptr;
   unsigned char* dynamic_shared = nullptr;
@@ -190,8 +190,18 @@ class worker {
   std::uint64_t block_ = 0;
 };
 
-/// The worker whose lane runs on this host thread; nullptr on any other thread and between lanes.
+/// The worker whose kernel code runs on this host thread right now; nullptr everywhere else, the simulator's
+/// own code included. That code shares inline functions of the standard library with kernel files, where they
+/// are watched.
 extern thread_local worker* running;
+
+/// Entered from kernel code: nothing is watched until the object dies.
+class inside_simulator {
+ public:
+  inside_simulator() : w(*running) { running = nullptr; }
+  ~inside_simulator() { running = &w; }
+  worker& w;
+};
 
 /// Puts a fault into words. @returns the exception to throw
 fault explain(const fault_info& f, const launch_job& job);

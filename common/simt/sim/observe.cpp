@@ -70,8 +70,9 @@ void warp_log::flush(launch_record& totals) {
 namespace {
 
 inline void observe(const void* address, unsigned size, bool write, const void* pc) {
-  if (worker* w = running; w && w->current && w->job->check)
-    w->access(pc, reinterpret_cast<std::uintptr_t>(address), size, write);
+  if (!running || !running->job->check) return;
+  const inside_simulator inside;
+  inside.w.access(pc, reinterpret_cast<std::uintptr_t>(address), size, write);
 }
 
 }  // namespace

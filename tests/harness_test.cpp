@@ -1,0 +1,458 @@
+// The harness's own tests: the verifier cannot be fooled, inputs are what they say, files are read and
+// written whole, and each lack of a device has its sentence.
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+
+#include "catch.hpp"
+#include "harness/devices.hpp"
+#include "harness/npy.hpp"
+#include "harness/stage_info.hpp"
+#include "harness/usage_error.hpp"
+#include "numerics/dtype.hpp"
+#include "numerics/input.hpp"
+#include "numerics/reference.hpp"
+#include "numerics/verify.hpp"
+#include "simt/device.hpp"
+
+using namespace softmax;
+
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr double nan_value = std::numeric_limits<double>::quiet_NaN();
+constexpr double depth = 20;
+
+/// The correctly rounded softmax of x.
+host_matrix right_answer(const host_matrix& x) {
+  host_matrix y(x.type, x.rows, x.cols, x.cols);
+  std::vector<double> in(x.cols), out(x.cols);
+  for (std::int64_t i = 0; i < x.rows; ++i) {
+    for (std::int64_t j = 0; j < x.cols; ++j) in[j] = x.at(i, j);
+    reference_row(in, out);
+    for (std::int64_t j = 0; j < x.cols; ++j) y.set(i, j, out[j]);
+  }
+  return y;
+}
+
+host_matrix filled(const host_matrix& like, double value) {
+  host_matrix y(like.type, like.rows, like.cols, like.cols);
+  for (std::int64_t i = 0; i < y.rows; ++i)
+    for (std::int64_t j = 0; j < y.cols; ++j) y.set(i, j, value);
+  return y;
+}
+
+std::string temporary(const std::string& name) {
+  static const std::string folder = [] {
+    std::string pattern = (std::filesystem::temp_directory_path() / "softmax-XXXXXX").string();
+    return std::string(mkdtemp(pattern.data()));
+  }();
+  return folder + "/" + name;
+}
+
+void write_file(const std::string& path, const std::string& bytes) {
+  std::ofstream(path, std::ios::binary) << bytes;
+}
+
+std::string npy_bytes(const std::string& header, const std::string& data, char version = 1) {
+  std::string text = header + "\n";
+  std::string bytes = std::string("\x93NUMPY") + version + '\0';
+  bytes += static_cast<char>(text.size() & 0xff);
+  bytes += static_cast<char>(text.size() >> 8);
+  if (version > 1) bytes += std::string(2, '\0');
+  return bytes + text + data;
+}
+
+/// The sentence that a call is refused with; empty if it is not.
+template <class F>
+std::string refusal(F&& call) {
+  try {
+    call();
+  } catch (const usage_error& e) {
+    return e.what();
+  }
+  return "";
+}
+
+bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+}  // namespace
+
+TEST_CASE("the right answer passes in every type", "[verify]") {
+  for (dtype t : {dtype::f32, dtype::f16, dtype::bf16})
+    for (const char* dist :
+         {"normal", "logits", "masked", "special", "large", "negative", "ramp_up", "spike:last", "const:0"})
+      for (std::int64_t n : {1, 3, 7, 1000, 8192}) {
+        const host_matrix x = make_input(dist, 1, t, 12, n, n);
+        const verdict v = verify(x, right_answer(x), depth);
+        INFO(dist << " " << name_of(t) << " N " << n << " worst ulp " << v.worst.ulp << " limit "
+                  << v.worst.limit);
+        CHECK(v.pass);
+        CHECK(v.elements == 12 * n);
+        CHECK(v.largest_ulp <= 0.51);
+      }
+}
+
+TEST_CASE("right 16-bit outputs pass although their rows do not sum to one [T31]", "[verify]") {
+  for (const auto& [t, n] :
+       {std::pair{dtype::bf16, 3}, {dtype::bf16, 7}, {dtype::f16, 100000}, {dtype::f16, 3000000}}) {
+    const host_matrix x = make_input("const:0", 1, t, 1, n, n);
+    CHECK(verify(x, right_answer(x), depth).pass);
+  }
+}
+
+TEST_CASE("all-zero and uniform outputs fail at every width and type [T32]", "[verify]") {
+  for (dtype t : {dtype::f32, dtype::f16, dtype::bf16})
+    for (std::int64_t n : {2, 8, 128, 1024, 8192, 100000, 1048576}) {
+      const host_matrix x = make_input("normal", 1, t, 1, n, n);
+      INFO(name_of(t) << " N " << n);
+      const verdict zero = verify(x, filled(x, 0), depth);
+      CHECK_FALSE(zero.pass);
+      CHECK(zero.failures == zero.zero_output_would_fail);
+      if (t == dtype::f32 && n <= 100000) CHECK(zero.failures == n);
+      if (1.0 / static_cast<double>(n) > 1e-6)
+        CHECK_FALSE(verify(x, filled(x, 1.0 / static_cast<double>(n)), depth).pass);
+    }
+}
+
+TEST_CASE("one wrong element among many is found and named", "[verify]") {
+  const host_matrix x = make_input("normal", 1, dtype::f32, 40, 300, 300);
+  host_matrix y = right_answer(x);
+  y.set(39, 299, y.at(39, 299) * (1 + 1e-5));
+  const verdict v = verify(x, y, depth);
+  CHECK_FALSE(v.pass);
+  CHECK(v.failures == 1);
+  CHECK(v.worst.row == 39);
+  CHECK(v.worst.col == 299);
+  CHECK(v.worst.ulp > 80);
+  CHECK(v.worst.why == failure::error_too_large);
+}
+
+TEST_CASE("NaN and inf never pass where a number belongs [T57]", "[verify]") {
+  const host_matrix x = make_input("normal", 1, dtype::f32, 4, 50, 50);
+  for (double bad : {nan_value, infinity, -infinity}) {
+    host_matrix y = right_answer(x);
+    y.set(3, 49, bad);
+    const verdict v = verify(x, y, depth);
+    CHECK_FALSE(v.pass);
+    CHECK(v.worst.row == 3);
+    CHECK(v.worst.col == 49);
+    CHECK(v.worst.why == (std::isnan(bad) ? failure::nan_unexpected : failure::error_too_large));
+    CHECK_FALSE(std::isfinite(v.worst.ulp));
+  }
+  const verdict all_nan = verify(x, filled(x, nan_value), depth);
+  CHECK(all_nan.failures == 200);
+}
+
+TEST_CASE("NaN is expected where the row is special, and only there [T58]", "[verify]") {
+  host_matrix x = make_input("normal", 1, dtype::f32, 3, 10, 10);
+  x.set(1, 4, nan_value);
+  const host_matrix y = right_answer(x);
+  CHECK(verify(x, y, depth).pass);
+  CHECK(verify(x, y, depth).special_rows == 1);
+
+  host_matrix number_for_nan = y;
+  number_for_nan.set(1, 7, 0);
+  CHECK_FALSE(verify(x, number_for_nan, depth).pass);
+  CHECK(verify(x, number_for_nan, depth).worst.why == failure::nan_expected);
+
+  host_matrix nan_for_number = y;
+  nan_for_number.set(0, 0, nan_value);
+  CHECK_FALSE(verify(x, nan_for_number, depth).pass);
+}
+
+TEST_CASE("an element that was never written fails, even where NaN is right", "[verify]") {
+  for (dtype t : {dtype::f32, dtype::f16, dtype::bf16}) {
+    const host_matrix x = make_input("const:0", 1, t, 2, 6, 6);
+    host_matrix nan_row = x;
+    nan_row.set(1, 0, infinity);
+    host_matrix y = right_answer(nan_row);
+    std::memset(y.data.data() + 7 * size_of(t), 0xff, size_of(t));
+    const verdict v = verify(nan_row, y, depth);
+    CHECK(v.failures == 1);
+    CHECK(v.worst.why == failure::never_written);
+  }
+}
+
+TEST_CASE("zero is near enough to what is too small for a normal float [T59]", "[verify]") {
+  host_matrix x(dtype::f32, 1, 3, 3);
+  x.set(0, 0, 0);
+  x.set(0, 1, -100);
+  x.set(0, 2, -87.5);
+  host_matrix y = right_answer(x);
+  y.set(0, 1, 1e-44);
+  y.set(0, 2, 0);
+  CHECK(verify(x, y, depth).pass);
+  y.set(0, 1, 1);
+  CHECK_FALSE(verify(x, y, depth).pass);
+}
+
+TEST_CASE("a sample of rows holds the first and the last", "[verify]") {
+  const auto rows = chosen_rows({.rows = 10}, 1000000);
+  CHECK(rows.front() == 0);
+  CHECK(rows.back() == 999999);
+  CHECK(rows.size() >= 10);
+  CHECK(rows.size() <= 30);
+  CHECK(chosen_rows({}, 7).size() == 7);
+  CHECK(chosen_rows({.rows = 50}, 7).size() == 7);
+  CHECK(chosen_rows({.rows = 5}, 0).empty());
+
+  const host_matrix x = make_input("normal", 1, dtype::f32, 5000, 3, 3);
+  host_matrix y = right_answer(x);
+  y.set(4999, 2, 0);
+  CHECK_FALSE(verify(x, y, depth, {.rows = 4}).pass);
+}
+
+TEST_CASE("the reference follows the definition and the rule for special rows", "[reference]") {
+  std::vector<double> y(4);
+  const auto row = [&](std::vector<double> x) {
+    y.resize(x.size());
+    return reference_row(x, y);
+  };
+  CHECK_FALSE(row({1, 2, 3, 4}).special);
+  CHECK(std::abs(y[3] - 0.64391425988797231) < 1e-15);
+  CHECK(row({5}).sum == 1);
+  CHECK(y[0] == 1);
+  CHECK(row({-infinity, 3}).maximum == 3);
+  CHECK(y[0] == 0);
+  CHECK(y[1] == 1);
+  CHECK(row({infinity, 1}).special);
+  CHECK(std::isnan(y[1]));
+  CHECK(row({-infinity, -infinity}).special);
+  CHECK(std::isnan(y[0]));
+  CHECK(row({nan_value, 1}).special);
+  CHECK(std::isnan(y[1]));
+  std::vector<double> none;
+  CHECK_FALSE(reference_row(none, none).special);
+}
+
+TEST_CASE("storage types round to nearest even and know their ulp", "[dtype]") {
+  unsigned char memory[8] = {};
+  const auto through = [&](dtype t, double v) {
+    store(t, memory, 1, v);
+    return load(t, memory, 1);
+  };
+  CHECK(through(dtype::f32, 0.1) == static_cast<double>(0.1f));
+  CHECK(through(dtype::f16, 1 + 1.0 / 2048) == 1.0);  // a tie, to even
+  CHECK(through(dtype::f16, 1 + 3.0 / 2048) == 1 + 2.0 / 1024);  // a tie, to even
+  CHECK(through(dtype::f16, 65520) == infinity);
+  CHECK(through(dtype::f16, 6e-8) == std::ldexp(1.0, -24));
+  CHECK(through(dtype::bf16, 1 + 1.0 / 256) == 1.0);
+  CHECK(std::isnan(through(dtype::bf16, nan_value)));
+  CHECK(through(dtype::bf16, -infinity) == -infinity);
+  CHECK(ulp_at(dtype::f32, 1) == std::ldexp(1.0, -23));
+  CHECK(ulp_at(dtype::f16, 1) == std::ldexp(1.0, -10));
+  CHECK(ulp_at(dtype::bf16, 1.99) == std::ldexp(1.0, -7));
+  CHECK(ulp_at(dtype::f16, 0) == std::ldexp(1.0, -24));
+  CHECK(ulp_at(dtype::f32, 0.5) == std::ldexp(1.0, -24));
+  CHECK(parse_dtype("f16") == dtype::f16);
+  CHECK_FALSE(parse_dtype("fp16"));
+}
+
+TEST_CASE("inputs are what their name says, and the same every time", "[input]") {
+  const auto make = [](const std::string& dist, std::int64_t rows, std::int64_t cols,
+                       std::uint64_t seed = 1) {
+    return make_input(dist, seed, dtype::f32, rows, cols, cols + 3);
+  };
+  CHECK(make("normal", 20, 30).data == make("normal", 20, 30).data);
+  CHECK(make("normal", 20, 30).data != make("normal", 20, 30, 2).data);
+  // A row depends on its place, not on how many there are.
+  CHECK(make("normal", 20, 30).at(3, 4) == make("normal", 5, 30).at(3, 4));
+
+  const host_matrix normal = make("normal", 100, 1000);
+  double sum = 0, squares = 0;
+  for (int i = 0; i < 100; ++i)
+    for (int j = 0; j < 1000; ++j) {
+      sum += normal.at(i, j);
+      squares += normal.at(i, j) * normal.at(i, j);
+    }
+  CHECK(std::abs(sum / 1e5) < 0.02);
+  CHECK(std::abs(squares / 1e5 - 1) < 0.03);
+  CHECK(std::isnan(load(dtype::f32, normal.data.data(), 1000)));  // padding
+
+  const host_matrix masked = make("masked", 50, 64);
+  int hidden = 0;
+  for (int i = 0; i < 50; ++i) {
+    CHECK(std::isfinite(masked.at(i, 0)));
+    for (int j = 0; j < 64; ++j) hidden += masked.at(i, j) == -infinity;
+  }
+  CHECK(hidden > 500);
+  const host_matrix special = make("special", 10, 8);
+  CHECK(std::isnan(special.at(1, 4)));
+  CHECK(special.at(3, 7) == infinity);
+  CHECK(special.at(5, 0) == -infinity);
+  CHECK(make("const:0.5", 1, 3).at(0, 2) == 0.5);
+  CHECK(make("spike:first", 1, 5).at(0, 0) > 40);
+  CHECK(make("ramp_up", 1, 5).at(0, 4) == 2);
+  for (const auto& d : distributions()) CHECK(make(d.name, 2, 5).rows == 2);
+  for (const char* wrong : {"gauss", "const:", "const:x", "const:1x", "spike:nowhere", "normal:3", ""}) {
+    if (std::string(wrong) == "const:") continue;  // the parameter may be left out
+    CHECK_THROWS_AS(make(wrong, 1, 3), std::invalid_argument);
+  }
+}
+
+TEST_CASE(".npy files survive the round trip", "[npy]") {
+  for (dtype t : {dtype::f32, dtype::f16, dtype::bf16}) {
+    const host_matrix x = make_input("special", 1, t, 11, 13, 17);
+    const std::string path = temporary("round.npy");
+    write_npy(path, x);
+    const host_matrix back = read_npy(path);
+    CHECK(back.rows == 11);
+    CHECK(back.cols == 13);
+    CHECK(back.type == (t == dtype::f16 ? dtype::f16 : dtype::f32));
+    for (int i = 0; i < 11; ++i)
+      for (int j = 0; j < 13; ++j) {
+        const bool same =
+            back.at(i, j) == x.at(i, j) || (std::isnan(back.at(i, j)) && std::isnan(x.at(i, j)));
+        CHECK(same);
+      }
+    CHECK(std::filesystem::file_size(path) % 64 == (11 * 13 * (t == dtype::f16 ? 2 : 4)) % 64);
+  }
+}
+
+TEST_CASE(".npy shapes and byte orders", "[npy]") {
+  const std::string path = temporary("shape.npy");
+  const std::string two_floats_little("\0\0\x80\x3f\0\0\0\x40", 8),
+      two_floats_big("\x3f\x80\0\0\x40\0\0\0", 8);
+  const auto shape_of = [&](const std::string& shape, const std::string& data) {
+    write_file(path, npy_bytes("{'descr': '<f4', 'fortran_order': False, 'shape': " + shape + ", }", data));
+    const host_matrix m = read_npy(path);
+    return std::pair{m.rows, m.cols};
+  };
+  CHECK(shape_of("(2,)", two_floats_little) == std::pair<std::int64_t, std::int64_t>{1, 2});
+  CHECK(shape_of("(1, 2, 1)", two_floats_little) == std::pair<std::int64_t, std::int64_t>{2, 1});
+  CHECK(shape_of("(0, 5)", "") == std::pair<std::int64_t, std::int64_t>{0, 5});
+  write_file(path,
+             npy_bytes("{'descr': '>f4', 'fortran_order': False, 'shape': (1, 2), }", two_floats_big, 2));
+  CHECK(read_npy(path).at(0, 1) == 2.0);
+}
+
+TEST_CASE("broken .npy files are refused with the reason", "[npy]") {
+  const std::string path = temporary("broken.npy");
+  const auto reason = [&](const std::string& bytes) {
+    write_file(path, bytes);
+    const std::string text = refusal([&] { read_npy(path); });
+    CHECK(has(text, path));
+    CHECK(text.back() == '.');
+    return text;
+  };
+  const std::string good = "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 2), }";
+  CHECK(has(refusal([] { read_npy("/nowhere/x.npy"); }), "No such file"));
+  CHECK(has(refusal([] { read_npy("/tmp"); }), "directory"));
+  CHECK(has(reason(""), "no .npy file"));
+  CHECK(has(reason("hello world, this is text"), "no .npy file"));
+  CHECK(has(reason(npy_bytes(good, "1234")), "promises 16 bytes of data and 4 are there"));
+  CHECK(has(reason(npy_bytes(good, "").substr(0, 20)), "ends inside its header"));
+  CHECK(has(reason(npy_bytes(good, "", 9)), "version 9"));
+  CHECK(has(reason(npy_bytes("{'descr': '<i8', 'fortran_order': False, 'shape': (1, 1), }", "12345678")),
+            "'<i8'"));
+  CHECK(has(reason(npy_bytes("{'descr': '<f8', 'fortran_order': False, 'shape': (1, 1), }", "12345678")),
+            "float32"));
+  CHECK(has(reason(npy_bytes("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (1,), }", "1234")),
+            "structured"));
+  CHECK(has(
+      reason(npy_bytes("{'descr': '<f4', 'fortran_order': True, 'shape': (2, 2), }", std::string(16, 'x'))),
+      "Fortran"));
+  CHECK(has(reason(npy_bytes("{'descr': '<f4', 'fortran_order': False, 'shape': (), }", "1234")),
+            "single number"));
+  CHECK(has(
+      reason(npy_bytes("{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999, 1), }", "")),
+      "too long"));
+  CHECK(has(
+      reason(npy_bytes("{'descr': '<f4', 'fortran_order': False, 'shape': (4611686018427387904, 4), }", "")),
+      "too long"));
+  CHECK(has(
+      reason(npy_bytes("{'descr': '<f4', 'fortran_order': False, 'shape': (461168601842738790, 400), }", "")),
+      "64 bits"));
+}
+
+TEST_CASE("an output that cannot be written leaves nothing behind", "[npy]") {
+  const host_matrix y(dtype::f32, 1, 1, 1);
+  CHECK(has(refusal([&] { write_npy("/nowhere/y.npy", y); }), "no directory /nowhere"));
+  CHECK(has(refusal([&] { write_npy("/tmp", y); }), "directory"));
+  const std::string folder = temporary("locked");
+  std::filesystem::create_directory(folder);
+  write_npy(folder + "/y.npy", y);
+  CHECK(std::distance(std::filesystem::directory_iterator(folder), {}) == 1);
+  if (geteuid() != 0) {
+    chmod(folder.c_str(), 0555);
+    CHECK(has(refusal([&] { write_npy(folder + "/z.npy", y); }), "Permission denied"));
+  }
+}
+
+TEST_CASE("a full disk is reported and leaves nothing behind", "[npy]") {
+  // /dev/full accepts nothing; a link to it stands for a full disk.
+  if (!std::filesystem::exists("/dev/full")) return;
+  const std::string path = temporary("full.npy");
+  std::filesystem::create_symlink("/dev/full", path + "." + std::to_string(getpid()) + ".unfinished");
+  const host_matrix y(dtype::f32, 100, 1000, 1000);
+  CHECK(has(refusal([&] { write_npy(path, y); }), "No space left"));
+  CHECK_FALSE(std::filesystem::exists(path));
+  CHECK_FALSE(std::filesystem::exists(path + "." + std::to_string(getpid()) + ".unfinished"));
+}
+
+TEST_CASE("each lack of a device has its sentence [T62 T63]", "[device]") {
+  using simt::device_problem;
+  using simt::device_query;
+  const auto says = [](const device_query& q, int index, const std::string& part) {
+    const std::string text = device_problem(q, index, "NVIDIA");
+    INFO(text);
+    CHECK(has(text, part));
+    CHECK(has(text, "--device sim"));
+    CHECK(text.find('.') != std::string::npos);
+  };
+  says({.ok = false, .reason = "insufficient", .count = 0, .driver_version = 0, .runtime_version = 13000}, 0,
+       "No NVIDIA driver");
+  says({.ok = false, .reason = "insufficient", .count = 0, .driver_version = 12040, .runtime_version = 13000},
+       0, "driver supports version 12.4, but this program was built with toolkit 13.0");
+  says(
+      {.ok = false, .reason = "unknown error", .count = 0, .driver_version = 13000, .runtime_version = 13000},
+      0, "unknown error");
+  says({.ok = true, .reason = "", .count = 0, .driver_version = 13000, .runtime_version = 13000}, 0,
+       "no NVIDIA GPU in this machine");
+  says({.ok = true, .reason = "", .count = 1, .driver_version = 13000, .runtime_version = 13000}, 7,
+       "no NVIDIA GPU number 7");
+  says({.ok = true, .reason = "", .count = 1, .driver_version = 13000, .runtime_version = 13000}, -1,
+       "number -1");
+  CHECK(device_problem(
+            {.ok = true, .reason = "", .count = 2, .driver_version = 13000, .runtime_version = 13000}, 1,
+            "NVIDIA") == "");
+}
+
+TEST_CASE("the device table is complete", "[device]") {
+  for (const gpu_facts& g : gpu_table()) {
+    INFO(g.key);
+    CHECK(find_gpu(g.key) == &g);
+    CHECK((g.warp_size == 32 || g.warp_size == 64));
+    CHECK(g.multiprocessors > 0);
+    CHECK(g.peak_bytes_per_second > 1e12);
+    CHECK(g.shared_per_block <= g.shared_per_multiprocessor);
+    CHECK(g.threads_per_multiprocessor % g.warp_size == 0);
+    CHECK_FALSE(g.source.empty());
+  }
+  CHECK(find_gpu("h100") == nullptr);
+  CHECK(match_gpu("NVIDIA H200") == find_gpu("h200"));
+  CHECK(match_gpu("NVIDIA A100-SXM4-80GB") == find_gpu("a100"));
+  CHECK(match_gpu("Tesla T4") == nullptr);
+}
+
+TEST_CASE("element counts print as the field writes them", "[model]") {
+  CHECK(element_count{5, 2}.text() == "5MN+2M");
+  CHECK(element_count{1, 0}.text() == "MN");
+  CHECK(element_count{0, 1}.text() == "M");
+  CHECK(element_count{0, 0}.text() == "0");
+  CHECK(element_count{3, 2}.of({7, 11, 11, 11}) == 3 * 77 + 14);
+  CHECK(element_count{1, 0}.of({1 << 28, 9, 9, 9}) == 2415919104);  // past 2^31 [T04]
+  const kernel_model k{.kernel = "k",
+                       .reads_storage = {1, 0},
+                       .reads_f32 = {0, 1},
+                       .writes_storage = {},
+                       .writes_f32 = {0, 2}};
+  CHECK(k.read_bytes({3, 5, 5, 5}, dtype::f16) == 15 * 2 + 3 * 4);
+  CHECK(k.write_bytes({3, 5, 5, 5}, dtype::f16) == 6 * 4);
+}

@@ -1,0 +1,518 @@
+// The simulator's own tests: each fault is caught at its line and the right twin passes, counts are exact,
+// and shuffles and barriers do what a GPU's do. This file is compiled like a kernel file, so its kernels are
+// watched.
+#include <cstring>
+#include <numeric>
+#include <set>
+#include <vector>
+
+#include "catch.hpp"
+#include "simt/simt.hpp"
+#include "source_line.hpp"
+
+namespace {
+
+/// Restores the simulator's settings when a test ends.
+class settings_guard {
+ public:
+  explicit settings_guard(int warp_size) : saved_(simt::configuration()) {
+    simt::configuration().warp_size = warp_size;
+    simt::clear_records();
+  }
+  ~settings_guard() { simt::configuration() = saved_; }
+
+ private:
+  simt::settings saved_;
+};
+
+/// Device memory of the test, filled if `values` has any.
+template <class T>
+class memory {
+ public:
+  explicit memory(std::size_t count, const char* name = "buffer") : count_(count) {
+    void* p = nullptr;
+    SIMT_CHECK(simt::allocate(&p, count * sizeof(T), name));
+    p_ = static_cast<T*>(p);
+  }
+  memory(const std::vector<T>& values, const char* name = "buffer") : memory(values.size(), name) {
+    SIMT_CHECK(simt::copy_to_device(p_, values.data(), values.size() * sizeof(T)));
+  }
+  ~memory() {
+    if (p_) (void)simt::release(p_);
+  }
+  memory(const memory&) = delete;
+  T* get() const { return p_; }
+  void free() {
+    SIMT_CHECK(simt::release(p_));
+    p_ = nullptr;
+  }
+  std::vector<T> fetch() const {
+    std::vector<T> values(count_);
+    SIMT_CHECK(simt::copy_to_host(values.data(), p_, count_ * sizeof(T)));
+    return values;
+  }
+
+ private:
+  T* p_ = nullptr;
+  std::size_t count_;
+};
+
+std::vector<float> ramp(std::size_t n) {
+  std::vector<float> v(n);
+  std::iota(v.begin(), v.end(), 0.0f);
+  return v;
+}
+
+// --- kernels with one fault each, and their right twins
+// -------------------------------------------------------------
+
+__global__ void add_one(float* p, int n) {
+  const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+  if (i < n) p[i] += 1.0f;
+}
+
+__global__ void past_the_end(float* p, int n) {
+  const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+  if (i <= n) p[i] = 1.0f;  // FAULT past_the_end
+}
+
+__global__ void before_the_start(const float* p, float* out) {
+  out[threadIdx.x] = p[static_cast<int>(threadIdx.x) - 1];  // FAULT before_the_start
+}
+
+__global__ void copy_values(const float* p, float* out) {
+  out[threadIdx.x] = p[threadIdx.x];  // FAULT copy_values
+}
+
+__global__ void shared_unwritten(float* out) {
+  __shared__ float partial[64];
+  if (threadIdx.x % 2 == 0) partial[threadIdx.x] = 1.0f;
+  __syncthreads();
+  out[threadIdx.x] = partial[threadIdx.x];  // FAULT shared_unwritten
+}
+
+__global__ void shared_written(float* out) {
+  __shared__ float partial[64];
+  partial[threadIdx.x] = 1.0f;
+  __syncthreads();
+  out[threadIdx.x] = partial[63 - threadIdx.x];
+}
+
+__global__ void dynamic_past_the_end(float* out) {
+  float* tile = simt::dynamic_shared<float>();
+  tile[threadIdx.x + 1] = 1.0f;  // FAULT dynamic_past_the_end
+  __syncthreads();
+  out[threadIdx.x] = tile[threadIdx.x];
+}
+
+__global__ void dynamic_in_range(float* out) {
+  float* tile = simt::dynamic_shared<float>();
+  tile[threadIdx.x] = static_cast<float>(threadIdx.x);
+  __syncthreads();
+  out[threadIdx.x] = tile[63 - threadIdx.x];
+}
+
+typedef float four_floats __attribute__((vector_size(16)));
+
+__global__ void vector_copy(const float* p, float* out) {
+  const auto* from = reinterpret_cast<const four_floats*>(p);
+  auto* to = reinterpret_cast<four_floats*>(out);
+  to[threadIdx.x] = from[threadIdx.x];  // FAULT vector_copy
+}
+
+__global__ void barrier_in_branch(float* out, int n) {
+  if (static_cast<int>(threadIdx.x) < n) {
+    out[threadIdx.x] = 1.0f;
+    __syncthreads();  // FAULT barrier_in_branch
+  }
+}
+
+__global__ void early_return(float* out, int n) {
+  if (static_cast<int>(threadIdx.x) >= n) return;
+  __syncthreads();  // FAULT early_return
+  out[threadIdx.x] = 1.0f;
+}
+
+__global__ void two_barriers(float* out) {
+  if (threadIdx.x < 32)
+    __syncthreads();  // FAULT two_barriers
+  else
+    __syncthreads();
+  out[threadIdx.x] = 1.0f;
+}
+
+template <int WarpSize>
+__global__ void shuffle_after_return(float* out, int n) {
+  if (static_cast<int>(threadIdx.x) >= n) return;
+  out[threadIdx.x] = simt::shuffle_xor<WarpSize>(1.0f, 1);  // FAULT shuffle_after_return
+}
+
+template <int WarpSize>
+__global__ void shuffles_in_branches(float* out) {
+  float v = 1.0f;
+  if (threadIdx.x % 2 == 0)
+    v = simt::shuffle_xor<WarpSize>(v, 2);  // FAULT shuffles_in_branches
+  else
+    v = simt::shuffle_xor<WarpSize>(v, 4);
+  out[threadIdx.x] = v;
+}
+
+template <int WarpSize>
+__global__ void warp_sum(const float* in, float* out) {
+  float v = in[threadIdx.x];
+  for (int mask = WarpSize / 2; mask > 0; mask /= 2)
+    v += simt::shuffle_xor<WarpSize>(v, mask);  // FAULT warp_sum
+  out[threadIdx.x] = v;
+}
+
+template <int Width>
+__global__ void all_shuffles(float* from_lane, float* exclusive_or, float* down, int operand) {
+  const auto lane = static_cast<float>(threadIdx.x);
+  from_lane[threadIdx.x] = simt::shuffle<Width>(lane, operand);
+  exclusive_or[threadIdx.x] = simt::shuffle_xor<Width>(lane, operand);
+  down[threadIdx.x] = simt::shuffle_down<Width>(lane, operand);
+}
+
+__global__ void every_block_faults(float* p, int n) {
+  p[n + blockIdx.x] = 1.0f;  // FAULT every_block_faults
+}
+
+__global__ void strided_copy(const float* in, float* out, int stride, int offset) {
+  out[threadIdx.x * stride + offset] = in[threadIdx.x * stride + offset];
+}
+
+__global__ void masked_rows(const float* in, float* out, int cols) {
+  for (int start = 0; start < cols; start += static_cast<int>(blockDim.x)) {
+    const int col = start + static_cast<int>(threadIdx.x);
+    if (col < cols) out[blockIdx.x * cols + col] = in[blockIdx.x * cols + col];
+  }
+}
+
+__global__ void three_dimensions(unsigned* out) {
+  const unsigned block = blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z);
+  const unsigned thread = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
+  out[block * blockDim.x * blockDim.y * blockDim.z + thread] = block * 1000 + thread;
+}
+
+/// Runs something that must fault, and returns the fault.
+template <class F>
+simt::fault fault_of(F&& run) {
+  try {
+    run();
+  } catch (const simt::fault& f) {
+    return f;
+  }
+  FAIL("no fault was reported");
+  throw 0;
+}
+
+const char* const this_file = "tests/simulator_test.cpp";
+
+void check_fault(const simt::fault& f, simt::fault_kind kind, const std::string& kernel,
+                 const std::string& marker) {
+  INFO(f.what());
+  CHECK(simt::to_string(f.kind) == std::string(simt::to_string(kind)));
+  CHECK(f.kernel == kernel);
+  CHECK(f.file == this_file);
+  CHECK(f.line == line_of(this_file, marker));
+  // The report: what and where, who and what with, what to change.
+  const std::string text = f.what();
+  CHECK(std::count(text.begin(), text.end(), '\n') == 2);
+  CHECK(text.find("thread (") != std::string::npos);
+  CHECK(text.find("block (") != std::string::npos);
+}
+
+}  // namespace
+
+TEST_CASE("memory faults are caught at their line", "[simulator]") {
+  const int width = GENERATE(32, 64);
+  const settings_guard guard(width);
+  memory<float> in(ramp(64), "in"), out(64, "out");
+
+  SECTION("one element past the end") {
+    memory<float> p(ramp(60), "p");
+    const auto f = fault_of([&] { simt::launch(past_the_end, {1, 64}, p.get(), 60); });
+    check_fault(f, simt::fault_kind::out_of_bounds, "past_the_end", "past_the_end");
+    CHECK(std::string(f.what()).find("0 bytes past the end of p (240 bytes)") != std::string::npos);
+    CHECK(std::string(f.what()).find("thread (60,0,0) of block (0,0,0)") != std::string::npos);
+    simt::launch(add_one, {1, 64}, p.get(), 60);
+    CHECK(p.fetch()[59] == 2.0f);
+  }
+  SECTION("one element before the start") {
+    const auto f = fault_of([&] { simt::launch(before_the_start, {1, 64}, in.get(), out.get()); });
+    check_fault(f, simt::fault_kind::out_of_bounds, "before_the_start", "before_the_start");
+    CHECK(std::string(f.what()).find("4 bytes before the start of in") != std::string::npos);
+  }
+  SECTION("use after free") {
+    memory<float> gone(ramp(64), "gone");
+    const float* p = gone.get();
+    gone.free();
+    const auto f = fault_of([&] { simt::launch(copy_values, {1, 64}, p, out.get()); });
+    check_fault(f, simt::fault_kind::use_after_free, "copy_values", "copy_values");
+    CHECK(std::string(f.what()).find("gone (256 bytes) has been released") != std::string::npos);
+  }
+  SECTION("global memory that was never written") {
+    memory<float> fresh(64, "fresh");
+    const auto f = fault_of([&] { simt::launch(copy_values, {1, 64}, fresh.get(), out.get()); });
+    check_fault(f, simt::fault_kind::uninitialised, "copy_values", "copy_values");
+    SIMT_CHECK(simt::copy_to_device(fresh.get(), ramp(64).data(), 256));
+    simt::launch(copy_values, {1, 64}, fresh.get(), out.get());
+    CHECK(out.fetch() == ramp(64));
+    SIMT_CHECK(simt::poison(fresh.get(), 256));
+    check_fault(fault_of([&] {
+                  simt::launch(copy_values, {1, 64}, fresh.get(), out.get());
+                }),
+                simt::fault_kind::uninitialised, "copy_values", "copy_values");
+  }
+  SECTION("shared memory that was never written, though the block before wrote it") {
+    simt::launch(shared_written, {4, 64}, out.get());
+    check_fault(fault_of([&] {
+                  simt::launch(shared_unwritten, {1, 64}, out.get());
+                }),
+                simt::fault_kind::uninitialised, "shared_unwritten", "shared_unwritten");
+  }
+  SECTION("dynamic shared memory past its end") {
+    const auto f = fault_of([&] {
+      simt::launch(dynamic_past_the_end, {1, 64, 64 * sizeof(float)}, out.get());
+    });
+    check_fault(f, simt::fault_kind::out_of_bounds, "dynamic_past_the_end", "dynamic_past_the_end");
+    simt::launch(dynamic_in_range, {1, 64, 64 * sizeof(float)}, out.get());
+    CHECK(out.fetch()[0] == 63.0f);
+  }
+  SECTION("a null pointer") {
+    const auto f = fault_of([&] { simt::launch(copy_values, {1, 64}, nullptr, out.get()); });
+    check_fault(f, simt::fault_kind::host_memory, "copy_values", "copy_values");
+    CHECK(std::string(f.what()).find("null") != std::string::npos);
+  }
+  SECTION("a host pointer") {
+    const std::vector<float> host = ramp(64);
+    const auto f = fault_of([&] { simt::launch(copy_values, {1, 64}, host.data(), out.get()); });
+    check_fault(f, simt::fault_kind::host_memory, "copy_values", "copy_values");
+  }
+  SECTION("a 16-byte access at a multiple of 4") {
+    memory<float> wide_in(ramp(260), "wide_in"), wide_out(256, "wide_out");
+    const auto f = fault_of([&] { simt::launch(vector_copy, {1, 64}, wide_in.get() + 1, wide_out.get()); });
+    check_fault(f, simt::fault_kind::misaligned, "vector_copy", "vector_copy");
+    simt::launch(vector_copy, {1, 64}, wide_in.get(), wide_out.get());
+    CHECK(wide_out.fetch()[255] == 255.0f);
+  }
+}
+
+TEST_CASE("divergent barriers and shuffles are caught at their line", "[simulator]") {
+  const int width = GENERATE(32, 64);
+  const settings_guard guard(width);
+  memory<float> in(ramp(128), "in"), out(128, "out");
+  const auto by_width = [&](auto launch_it) { simt::with_warp_size(launch_it); };
+
+  SECTION("a barrier inside a branch") {
+    const auto f = fault_of([&] { simt::launch(barrier_in_branch, {1, 128}, out.get(), 100); });
+    check_fault(f, simt::fault_kind::divergent_barrier, "barrier_in_branch", "barrier_in_branch");
+    CHECK(std::string(f.what()).find("100 of 128 threads") != std::string::npos);
+    simt::launch(barrier_in_branch, {1, 128}, out.get(), 128);
+  }
+  SECTION("a return before a barrier") {
+    const auto f = fault_of([&] { simt::launch(early_return, {1, 128}, out.get(), 20); });
+    check_fault(f, simt::fault_kind::divergent_barrier, "early_return", "early_return");
+    CHECK(std::string(f.what()).find("20 of 128 threads; thread 20 is the first") != std::string::npos);
+  }
+  SECTION("two barriers in two branches") {
+    const auto f = fault_of([&] { simt::launch(two_barriers, {1, 128}, out.get()); });
+    check_fault(f, simt::fault_kind::divergent_barrier, "two_barriers", "two_barriers");
+  }
+  SECTION("a return before a shuffle") {
+    const auto f = fault_of([&] {
+      by_width([&](auto w) { simt::launch(shuffle_after_return<w()>, {1, 128}, out.get(), 20); });
+    });
+    check_fault(f, simt::fault_kind::divergent_shuffle, "shuffle_after_return", "shuffle_after_return");
+    CHECK(std::string(f.what()).find("20 of " + std::to_string(width) + " threads") != std::string::npos);
+  }
+  SECTION("lanes at two different shuffles") {
+    const auto f = fault_of([&] {
+      by_width([&](auto w) { simt::launch(shuffles_in_branches<w()>, {1, 128}, out.get()); });
+    });
+    check_fault(f, simt::fault_kind::divergent_shuffle, "shuffles_in_branches", "shuffles_in_branches");
+  }
+  SECTION("a block that is no multiple of the warp") {
+    const auto f = fault_of([&] {
+      by_width([&](auto w) { simt::launch(warp_sum<w()>, {1, 100}, in.get(), out.get()); });
+    });
+    check_fault(f, simt::fault_kind::divergent_shuffle, "warp_sum", "warp_sum");
+    by_width([&](auto w) { simt::launch(warp_sum<w()>, {1, 128}, in.get(), out.get()); });
+    CHECK(out.fetch()[0] == static_cast<float>(width * (width - 1) / 2));
+  }
+}
+
+TEST_CASE("of several faults, the one in the first block is reported, every time", "[simulator]") {
+  const settings_guard guard(32);
+  memory<float> p(ramp(8), "p");
+  for (int i = 0; i < 20; ++i) {
+    const auto f = fault_of([&] { simt::launch(every_block_faults, {100, 32}, p.get(), 8); });
+    check_fault(f, simt::fault_kind::out_of_bounds, "every_block_faults", "every_block_faults");
+    CHECK(std::string(f.what()).find("thread (0,0,0) of block (0,0,0)") != std::string::npos);
+  }
+}
+
+TEST_CASE("a kernel runs as before after a fault", "[simulator]") {
+  const settings_guard guard(GENERATE(32, 64));
+  memory<float> out(64, "out");
+  for (int i = 0; i < 50; ++i) {
+    fault_of([&] { simt::launch(barrier_in_branch, {3, 64}, out.get(), 10); });
+    simt::launch(shared_written, {3, 64}, out.get());
+    CHECK(out.fetch()[0] == 1.0f);
+  }
+}
+
+TEST_CASE("shuffles exchange what a GPU's exchange", "[simulator]") {
+  const settings_guard guard(GENERATE(32, 64));
+  const int n = simt::configuration().warp_size;
+  memory<float> a(n), b(n), c(n);
+  const int operand = GENERATE(0, 1, 2, 3, 5, 8, 31);
+
+  const auto expect = [&](int width) {
+    const auto from_lane = a.fetch(), exclusive_or = b.fetch(), down = c.fetch();
+    for (int lane = 0; lane < n; ++lane) {
+      const int group = lane / width * width;
+      const int x = lane ^ operand, d = lane + operand;
+      CHECK(from_lane[lane] == static_cast<float>(group + operand % width));
+      CHECK(exclusive_or[lane] == static_cast<float>(x >= group && x < group + width ? x : lane));
+      CHECK(down[lane] == static_cast<float>(d < group + width ? d : lane));
+    }
+  };
+  SECTION("over groups of 8") {
+    simt::launch(all_shuffles<8>, {1, static_cast<unsigned>(n)}, a.get(), b.get(), c.get(), operand);
+    expect(8);
+  }
+  SECTION("over groups of 32") {
+    simt::launch(all_shuffles<32>, {1, static_cast<unsigned>(n)}, a.get(), b.get(), c.get(), operand);
+    expect(32);
+  }
+}
+
+TEST_CASE("requests and sectors are those of the access pattern", "[simulator]") {
+  const int width = GENERATE(32, 64);
+  const settings_guard guard(width);
+  const auto last = [] { return simt::records().back(); };
+  const std::uint64_t warps = 128 / width;
+  memory<float> in(ramp(4096), "in"), out(4096, "out");
+
+  SECTION("neighbouring floats: one request a warp, 8 lanes a sector") {
+    simt::launch(strided_copy, {1, 128}, in.get(), out.get(), 1, 0);
+    CHECK(last().global_load.requests == warps);
+    CHECK(last().global_load.bytes == 128 * 4);
+    CHECK(last().global_load.sectors == 128 * 4 / 32);
+    CHECK(last().global_store.sectors == 128 * 4 / 32);
+  }
+  SECTION("off by one float: each warp touches one sector more") {
+    simt::launch(strided_copy, {1, 128}, in.get(), out.get(), 1, 1);
+    CHECK(last().global_load.requests == warps);
+    CHECK(last().global_load.sectors == 128 * 4 / 32 + warps);
+  }
+  SECTION("every second float: twice the sectors for the same bytes") {
+    simt::launch(strided_copy, {1, 128}, in.get(), out.get(), 2, 0);
+    CHECK(last().global_load.bytes == 128 * 4);
+    CHECK(last().global_load.sectors == 2 * 128 * 4 / 32);
+  }
+  SECTION("a column walk: a sector a lane") {
+    simt::launch(strided_copy, {1, 128}, in.get(), out.get(), 32, 0);
+    CHECK(last().global_load.sectors == 128);
+  }
+  SECTION("one address for all: one sector a warp, the bytes of each thread counted") {
+    simt::launch(strided_copy, {1, 128}, in.get(), out.get(), 0, 7);
+    CHECK(last().global_load.requests == warps);
+    CHECK(last().global_load.bytes == 128 * 4);
+    CHECK(last().global_load.sectors == warps);
+  }
+  SECTION("16 bytes a lane: one request for four times the bytes") {
+    simt::launch(vector_copy, {1, 128}, in.get(), out.get());
+    CHECK(last().global_load.requests == warps);
+    CHECK(last().global_load.bytes == 128 * 16);
+    CHECK(last().global_load.sectors == 128 * 16 / 32);
+  }
+  SECTION("a masked last step costs a request only in warps with a lane in it") {
+    memory<float> rows(ramp(3 * 130)), copies(3 * 130);
+    simt::launch(masked_rows, {3, 128}, rows.get(), copies.get(), 130);
+    CHECK(last().global_load.requests == 3 * (warps + 1));
+    CHECK(last().global_load.bytes == 3 * 130 * 4);
+    CHECK(copies.fetch() == ramp(3 * 130));
+  }
+}
+
+TEST_CASE("barriers, shuffles and shared accesses are counted", "[simulator]") {
+  const int width = GENERATE(32, 64);
+  const settings_guard guard(width);
+  memory<float> in(ramp(64)), out(64);
+
+  simt::launch(shared_written, {5, 64}, out.get());
+  CHECK(simt::records().back().barriers == 5);
+  CHECK(simt::records().back().shared_store.requests == 5u * 64 / width);
+  CHECK(simt::records().back().shared_load.bytes == 5 * 64 * 4);
+  simt::with_warp_size([&](auto w) { simt::launch(warp_sum<w()>, {1, 64}, in.get(), out.get()); });
+  CHECK(simt::records().back().shuffles == (width == 32 ? 2 * 5 : 6));
+  CHECK(simt::records().back().kernel == "warp_sum");
+  CHECK(simt::records().size() == 2);
+}
+
+TEST_CASE("counts do not depend on the number of host threads", "[simulator]") {
+  const settings_guard guard(32);
+  memory<float> in(ramp(1000 * 130)), out(1000 * 130);
+  std::set<std::uint64_t> sectors;
+  for (int workers : {1, 2, 3, 8}) {
+    simt::configuration().workers = workers;
+    simt::launch(masked_rows, {1000, 128}, in.get(), out.get(), 130);
+    sectors.insert(simt::records().back().global_load.sectors);
+  }
+  CHECK(sectors.size() == 1);
+}
+
+TEST_CASE("without checks a kernel gives the same result and counts nothing", "[simulator]") {
+  const settings_guard guard(32);
+  simt::configuration().check = false;
+  memory<float> in(ramp(3 * 130)), out(3 * 130);
+  simt::launch(masked_rows, {3, 128}, in.get(), out.get(), 130);
+  CHECK(out.fetch() == ramp(3 * 130));
+  CHECK(simt::records().back().global_load.requests == 0);
+}
+
+TEST_CASE("a grid and a block may have three dimensions", "[simulator]") {
+  const settings_guard guard(32);
+  memory<unsigned> out(3 * 2 * 2 * 4 * 4 * 2);
+  simt::launch(three_dimensions, {dim3(3, 2, 2), dim3(4, 4, 2)}, out.get());
+  const auto values = out.fetch();
+  for (unsigned i = 0; i < values.size(); ++i) CHECK(values[i] == i / 32 * 1000 + i % 32);
+}
+
+TEST_CASE("a launch that no GPU takes is refused with the reason", "[simulator]") {
+  const settings_guard guard(32);
+  memory<float> out(64);
+  const auto refused = [&](simt::geometry g) {
+    try {
+      simt::launch(shared_written, g, out.get());
+    } catch (const simt::error& e) {
+      return std::string(e.what());
+    }
+    return std::string();
+  };
+  CHECK(refused({1, 2048}).find("2048x1x1 threads") != std::string::npos);
+  CHECK(refused({0, 64}).find("grid of 0x1x1") != std::string::npos);
+  CHECK(refused({dim3(1, 65536), 64}).find("grid of 1x65536x1") != std::string::npos);
+  CHECK(refused({1, 64, 300 * 1024}).find("307200 bytes of shared memory") != std::string::npos);
+  CHECK(refused({1, 2048}).find("shared_written") != std::string::npos);
+  CHECK(refused({1, 2048}).find("tests/simulator_test.cpp:") != std::string::npos);
+}
+
+TEST_CASE("the runtime refuses addresses outside its buffers", "[simulator]") {
+  memory<float> p(ramp(8), "p");
+  std::vector<float> host(16);
+  CHECK(simt::copy_to_host(host.data(), p.get(), 64) == simt::status::invalid_value);
+  CHECK(simt::copy_to_device(p.get() + 4, host.data(), 32) == simt::status::invalid_value);
+  CHECK(simt::copy_to_device(host.data(), host.data(), 4) == simt::status::invalid_value);
+  CHECK(simt::release(p.get() + 1) == simt::status::invalid_value);
+  CHECK(simt::copy_on_device(p.get(), p.get() + 4, 16, nullptr) == simt::success);
+  CHECK(p.fetch()[0] == 4.0f);
+  CHECK_THROWS_WITH(SIMT_CHECK(simt::copy_to_host(host.data(), nullptr, 4)),
+                    Catch::Matchers::Contains("simt::copy_to_host(host.data(), nullptr, 4) failed") &&
+                        Catch::Matchers::Contains("tests/simulator_test.cpp:"));
+  void* huge = nullptr;
+  CHECK(simt::allocate(&huge, std::size_t{1} << 60, "huge") == simt::status::out_of_memory);
+  CHECK(huge == nullptr);
+}
