@@ -1,0 +1,161 @@
+#!/usr/bin/env python3
+"""Holds the simulator's counts against the hardware counters of an NVIDIA GPU.
+
+Runs a stage once under Nsight Compute and once on the simulator, at the same shapes, and compares for every launch the
+warp requests and 32-byte sectors of global loads and stores. Also reports the bytes that reached DRAM, which only the
+hardware knows.
+
+    bench/counters.py stage-01 --rows 1823 --cols 781 --dtype f32,bf16 --json counters.json
+
+Exit codes: 0 equal, 1 a difference, 2 a wrong command or a missing program, 3 counters not permitted on this machine.
+"""
+import argparse
+import csv
+import io
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+
+# (name here, Nsight Compute's name, path in the simulator's launch record)
+COMPARED = [
+    ("ld_requests", "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum", ("global_load", "requests")),
+    ("ld_sectors", "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum", ("global_load", "sectors")),
+    ("st_requests", "l1tex__t_requests_pipe_lsu_mem_global_op_st.sum", ("global_store", "requests")),
+    ("st_sectors", "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum", ("global_store", "sectors")),
+]
+DRAM = [("dram_read_bytes", "dram__bytes_read.sum"), ("dram_write_bytes", "dram__bytes_write.sum")]
+
+
+def stop(code, sentence):
+    print(f"counters: {sentence}", file=sys.stderr)
+    raise SystemExit(code)
+
+
+def find_program(stage):
+    for place in (ROOT / stage, ROOT / "build" / "bin" / stage, ROOT / "build" / "cuda" / "bin" / stage):
+        if place.is_file() and os.access(place, os.X_OK):
+            return place
+    stop(2, f"{stage} is not built: run make {stage} first.")
+
+
+def find_ncu():
+    candidates = [shutil.which("ncu"), "/usr/local/cuda/bin/ncu", "/opt/nvidia/nsight-compute/ncu"]
+    candidates += sorted(str(p) for p in Path("/opt/nvidia/nsight-compute").glob("*/ncu"))
+    for place in candidates:
+        if place and os.access(place, os.X_OK):
+            return place
+    stop(3, "Nsight Compute (ncu) was not found: install it, or read the sectors of --device sim instead.")
+
+
+def hardware(program, arguments, launches):
+    """One dict a launch, metric name -> count."""
+    metrics = ",".join([m for _, m, _ in COMPARED] + [m for _, m in DRAM])
+    with tempfile.TemporaryDirectory() as folder:
+        log = Path(folder) / "ncu.csv"
+        command = [find_ncu(), "--clock-control", "none", "--csv", "--page", "raw", "--print-units", "base",
+                   "--launch-count", str(launches), "--metrics", metrics, "--log-file", str(log),
+                   str(program), *arguments, "--device", "cuda", "--json"]
+        run = subprocess.run(command, capture_output=True, text=True)
+        text = log.read_text() if log.exists() else ""
+    if "ERR_NVGPUCTRPERM" in text + run.stderr + run.stdout:
+        stop(3, "this machine does not permit GPU counters (ERR_NVGPUCTRPERM): an administrator has to allow them, "
+                "see https://developer.nvidia.com/ERR_NVGPUCTRPERM; the simulator needs no permission.")
+    if run.returncode != 0:
+        stop(1, f"{' '.join(command)} failed: {(run.stderr or text or run.stdout).strip()[-500:]}")
+    table = [line for line in text.splitlines() if line.startswith('"')]
+    rows = list(csv.DictReader(io.StringIO("\n".join(table))))
+    rows = [r for r in rows if r.get("ID", "").isdigit()]  # the second line holds units
+    if len(rows) != launches:
+        stop(1, f"Nsight Compute saw {len(rows)} launches where {launches} were expected.")
+    return [{"kernel": r["Kernel Name"],
+             **{m: int(float(r[m].replace(",", ""))) for m in [m for _, m, _ in COMPARED] + [m for _, m in DRAM]}}
+            for r in rows]
+
+
+def simulated(program, arguments):
+    run = subprocess.run([str(program), *arguments, "--device", "sim", "--json"], capture_output=True, text=True)
+    if run.returncode != 0:
+        stop(run.returncode, run.stderr.strip() or "the simulator run failed.")
+    return json.loads(run.stdout)["runs"][0]["simulator"]["launches"]
+
+
+def compare(stage, rows, cols, dtype, extra):
+    program = find_program(stage)
+    arguments = ["--rows", str(rows), "--cols", str(cols), "--dtype", dtype, *extra]
+    sim = simulated(program, arguments)
+    seen = hardware(program, arguments, len(sim))
+    launches = []
+    for s, h in zip(sim, seen):
+        entry = {"kernel": s["kernel"], "hardware_kernel": h["kernel"]}
+        for name, metric, (group, key) in COMPARED:
+            entry[name] = {"simulator": s[group][key], "hardware": h[metric], "difference": s[group][key] - h[metric]}
+        for name, metric in DRAM:
+            entry[name] = h[metric]
+        launches.append(entry)
+    return {"stage": stage, "rows": rows, "cols": cols, "dtype": dtype, "options": extra, "launches": launches}
+
+
+def describe_device():
+    query = "name,driver_version,clocks.sm,clocks.mem,clocks.max.sm,clocks.max.mem,power.limit"
+    run = subprocess.run(["nvidia-smi", f"--query-gpu={query}", "--format=csv,noheader"], capture_output=True, text=True)
+    values = [v.strip() for v in run.stdout.splitlines()[0].split(",")] if run.returncode == 0 and run.stdout else []
+    return dict(zip(query.split(","), values))
+
+
+def print_table(results):
+    print(f"{'stage':9}{'shape':>16} {'dtype':5}{'kernel':15}{'counter':13}{'simulator':>12}{'hardware':>12}{'diff.':>7}")
+    for r in results:
+        for launch in r["launches"]:
+            for name, _, _ in COMPARED:
+                c = launch[name]
+                print(f"{r['stage']:9}{r['rows']:>8}x{r['cols']:<7} {r['dtype']:5}{launch['kernel']:15}{name:13}"
+                      f"{c['simulator']:>12}{c['hardware']:>12}{c['difference']:>7}")
+            print(f"{'':46}DRAM: {launch['dram_read_bytes']} bytes read, {launch['dram_write_bytes']} written")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("stages", nargs="+", help="such as stage-00")
+    parser.add_argument("--rows", default="1823", help="one number, or as many as --cols has")
+    parser.add_argument("--cols", default="781")
+    parser.add_argument("--dtype", default="f32")
+    parser.add_argument("--json", help="write the table here")
+    parser.add_argument("--quiet", action="store_true", help="print differences and the summary only")
+    args, extra = parser.parse_known_args()
+    rows, cols = args.rows.split(","), args.cols.split(",")
+    if len(rows) == 1:
+        rows *= len(cols)
+    if len(rows) != len(cols):
+        stop(2, "--rows and --cols go in pairs: give as many of one as of the other.")
+    results = []
+    for stage in args.stages:
+        for m, n in zip(rows, cols):
+            for dtype in args.dtype.split(","):
+                results.append(compare(Path(stage).name, int(m), int(n), dtype, extra))
+    if not args.quiet:
+        print_table(results)
+    different = [(r["stage"], r["rows"], r["cols"], r["dtype"], launch["kernel"], name, launch[name])
+                 for r in results for launch in r["launches"] for name, _, _ in COMPARED if launch[name]["difference"]]
+    total = sum(len(r["launches"]) for r in results) * len(COMPARED)
+    for d in different:
+        print("differs:", *d)
+    print(f"{total - len(different)} of {total} counts are equal")
+    if args.json:
+        target = Path(args.json)
+        unfinished = target.with_name(target.name + ".unfinished")
+        try:
+            unfinished.write_text(json.dumps({"device": describe_device(), "results": results}, indent=1) + "\n")
+            unfinished.replace(target)
+        except OSError as problem:
+            stop(2, f"cannot write {args.json}: {problem.strerror}.")
+    return 1 if different else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,115 @@
+#!/usr/bin/env python3
+"""Everything that needs an NVIDIA GPU, in one run: the contract tests, chosen shapes with their time, compute-sanitizer,
+and the simulator's counts against the hardware's. Writes one JSON file.
+
+    bench/gpu_check.py --build build --out bench/results/h200_stages_00_01.json
+
+Exit codes: 0 all of it is right, 1 something is not, 2 a wrong command.
+"""
+import argparse
+import datetime
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+import counters
+
+DTYPES = ("f32", "f16", "bf16")
+SANITIZERS = ("memcheck", "racecheck", "initcheck", "synccheck")
+
+
+def run(command, **options):
+    return subprocess.run([str(c) for c in command], capture_output=True, text=True, **options)
+
+
+def contract(binary):
+    r = run([binary], env={**os.environ, "SOFTMAX_TEST_BACKEND": "cuda"})
+    last = [line for line in r.stdout.splitlines() if line.strip()][-1:] or [r.stderr.strip()]
+    return {"program": binary.name, "exit": r.returncode, "says": last[0], "log": "" if r.returncode == 0 else r.stdout[-3000:]}
+
+
+def shape(binary, rows, cols, dtype, extra=()):
+    r = run([binary, "--device", "cuda", "--rows", rows, "--cols", cols, "--dtype", dtype, "--json", *extra])
+    if r.returncode not in (0, 1):
+        return {"stage": binary.name, "rows": rows, "cols": cols, "dtype": dtype, "exit": r.returncode, "says": r.stderr.strip()}
+    result = json.loads(r.stdout)
+    return {"stage": binary.name, "exit": r.returncode, "options": list(extra), "device": result["device"], **result["runs"][0]}
+
+
+def sanitize(binary, tool):
+    program = shutil.which("compute-sanitizer") or "/usr/local/cuda/bin/compute-sanitizer"
+    options = ["--leak-check", "full"] if tool == "memcheck" else []
+    results = []
+    for rows, cols, dtype, extra in ((67, 781, "f32", ()), (5, 4097, "bf16", ("--ld-in", "4100", "--ld-out", "4099", "--offset", "1"))):
+        r = run([program, "--tool", tool, *options, "--error-exitcode", "9", binary, "--device", "cuda", "--rows", rows,
+                 "--cols", cols, "--dtype", dtype, *extra])
+        summary = re.findall(r"=+ (.*(?:SUMMARY|ERROR SUMMARY).*)", r.stdout)
+        results.append({"stage": binary.name, "tool": tool, "rows": rows, "cols": cols, "dtype": dtype, "exit": r.returncode,
+                        "says": summary[-1] if summary else r.stdout[-500:]})
+    return results
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", default="build", help="build folder with bin/")
+    parser.add_argument("--stages", default="00,01")
+    parser.add_argument("--shapes", default="4096x8192,1823x781", help="verified, timed and counted")
+    parser.add_argument("--extra-shapes", default="", help="verified and timed")
+    parser.add_argument("--commit", default="", help="the commit that was built, where there is no git")
+    parser.add_argument("--skip", default="", help="any of contract,sanitizer,counters")
+    parser.add_argument("--out", required=True)
+    args = parser.parse_args()
+    binaries = Path(args.build) / "bin"
+    stages = [f"stage-{n}" for n in args.stages.split(",")]
+    missing = [s for s in stages if not (binaries / s).is_file()]
+    if missing:
+        counters.stop(2, f"{missing[0]} is not in {binaries}: build it first.")
+    counters.find_program = lambda stage: binaries / stage
+
+    commit = args.commit or run(["git", "describe", "--always", "--dirty"]).stdout.strip()
+    report = {"device": counters.describe_device(), "commit": commit,
+              "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+              "contract": [], "shapes": [], "sanitizer": [], "counters": []}
+    good = True
+    pairs = [tuple(map(int, s.split("x"))) for s in args.shapes.split(",")]
+    extra = [tuple(map(int, s.split("x"))) for s in args.extra_shapes.split(",") if s]
+    for stage in stages:
+        for m, n in pairs + extra:
+            for dtype in DTYPES:
+                result = shape(binaries / stage, m, n, dtype)
+                good &= result.get("pass", False)
+                report["shapes"].append(result)
+                time = result.get("time") or {}
+                print(f"{stage} {m}x{n} {dtype}: {'right' if result.get('pass') else 'WRONG ' + str(result)[:300]}, "
+                      f"{time.get('bytes_per_second', 0) * 1e-9:.1f} GB/s, {time.get('fraction_of_copy', 0):.3f} of copy", flush=True)
+        if "contract" not in args.skip:
+            result = contract(binaries / stage.replace("stage", "contract"))
+            good &= result["exit"] == 0
+            report["contract"].append(result)
+            print(result["program"], result["says"], result["log"], flush=True)
+        if "sanitizer" not in args.skip:
+            for tool in SANITIZERS:
+                for result in sanitize(binaries / stage, tool):
+                    good &= result["exit"] == 0
+                    report["sanitizer"].append(result)
+                    print(stage, tool, f"{result['rows']}x{result['cols']}", result["says"], flush=True)
+        if "counters" not in args.skip:
+            for m, n in pairs:
+                for dtype in DTYPES:
+                    result = counters.compare(stage, m, n, dtype, [])
+                    report["counters"].append(result)
+                    differences = [c[name]["difference"] for c in result["launches"] for name, _, _ in counters.COMPARED]
+                    good &= not any(differences)
+                    print(stage, f"{m}x{n}", dtype, "counters", "equal" if not any(differences) else f"DIFFER {differences}", flush=True)
+        Path(args.out).write_text(json.dumps(report, indent=1) + "\n")
+    print("all right" if good else "NOT all right")
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
