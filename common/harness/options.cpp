@@ -15,6 +15,8 @@
 namespace softmax {
 namespace {
 
+constexpr std::int64_t largest = INT64_MAX;
+
 /// A whole number in [low, high]; the sentence names the option.
 std::int64_t whole_number(const std::string& option, const std::string& text, std::int64_t low,
                           std::int64_t high) {
@@ -28,6 +30,16 @@ std::int64_t whole_number(const std::string& option, const std::string& text, st
   if (value < low || value > high)
     throw usage_error(fmt::format("{} {} is out of range: use {} to {}.", option, text, low, high));
   return value;
+}
+
+/// "1,5,7"
+std::vector<std::int64_t> whole_numbers(const std::string& option, const std::string& text) {
+  std::vector<std::int64_t> values;
+  std::size_t begin = 0;
+  for (std::size_t comma; (comma = text.find(',', begin)) != std::string::npos; begin = comma + 1)
+    values.push_back(whole_number(option, text.substr(begin, comma - begin), 0, largest));
+  values.push_back(whole_number(option, text.substr(begin), 0, largest));
+  return values;
 }
 
 row_choice parse_check(const std::string& text) {
@@ -58,8 +70,6 @@ std::string examples(const stage_info& stage) {
   return lines;
 }
 
-constexpr std::int64_t largest = INT64_MAX;
-
 }  // namespace
 
 parsed_options parse_options(int argc, const char* const* argv, const stage_info& stage) {
@@ -74,11 +84,10 @@ parsed_options parse_options(int argc, const char* const* argv, const stage_info
   app.footer(examples(stage));
   app.set_help_flag("--help,-h", "Show this and exit");
 
-  std::vector<std::string> rows, cols;
-  std::string type, ld_in, ld_out, offset = "0", seed = "1", check = "full", repeat = "1", index = "0",
-                                   threads = "0";
-  app.add_option("--rows", rows, "M; several values with commas")->delimiter(',');
-  app.add_option("--cols", cols, "N; several values with commas")->delimiter(',');
+  std::string rows, cols, type, ld_in, ld_out, offset = "0", seed = "1", check = "full", repeat = "1",
+                                               index = "0", threads = "0";
+  app.add_option("--rows", rows, "M; several values with commas");
+  app.add_option("--cols", cols, "N; several values with commas");
   app.add_option("--dtype", type, "Storage type: f32, f16 or bf16 (arithmetic is fp32)");
   app.add_option("--ld-in", ld_in, "Row stride of the input in elements, at least N");
   app.add_option("--ld-out", ld_out, "Row stride of the output in elements, at least N");
@@ -99,8 +108,8 @@ parsed_options parse_options(int argc, const char* const* argv, const stage_info
 
   try {
     app.parse(argc, argv);
-    for (const auto& text : rows) o.rows.push_back(whole_number("--rows", text, 0, largest));
-    for (const auto& text : cols) o.cols.push_back(whole_number("--cols", text, 0, largest));
+    if (app.count("--rows") > 0) o.rows = whole_numbers("--rows", rows);
+    if (app.count("--cols") > 0) o.cols = whole_numbers("--cols", cols);
     if (!type.empty()) {
       o.type = parse_dtype(type);
       if (!o.type) throw usage_error(fmt::format("--dtype {} is not known: use f32, f16 or bf16.", type));
@@ -122,6 +131,10 @@ parsed_options parse_options(int argc, const char* const* argv, const stage_info
       throw usage_error("--input brings its own shape: leave out --rows and --cols.");
     if (!o.output.empty() && (o.rows.size() > 1 || o.cols.size() > 1))
       throw usage_error("--output holds one matrix: give one value for --rows and --cols.");
+    if (app.count("--input") > 0 && o.input.empty())
+      throw usage_error("--input needs the path of a .npy file.");
+    if (app.count("--output") > 0 && o.output.empty())
+      throw usage_error("--output needs a path to write to.");
     if (!o.output.empty()) check_writable(o.output);
   } catch (const CLI::CallForHelp& help) {
     std::fputs(app.help().c_str(), stdout);

@@ -68,16 +68,20 @@ double model_write_bytes(const run_result& r, const stage_info& stage) {
   return sum;
 }
 
-/// Why more sectors move than were asked for.
-std::string sector_reason(const run_result& r) {
+/// Why more sectors move than were asked for; one line each.
+std::string sector_reasons(const run_result& r, const stage_info& stage) {
   const auto row_bytes = [&](std::int64_t ld) { return ld * static_cast<std::int64_t>(size_of(r.type)); };
-  const bool offset = row_bytes(r.shape.ld_in) % 32 != 0 || row_bytes(r.shape.ld_out) % 32 != 0;
-  std::string reason = "a value a row is 4 bytes and moves a whole sector";
-  if (offset)
-    reason = fmt::format("rows of {} bytes start inside a sector, which two requests then share; ",
-                         row_bytes(r.shape.ld_in)) +
-             reason;
-  return reason;
+  std::string lines;
+  for (std::int64_t ld : {r.shape.ld_in, r.shape.ld_out})
+    if (row_bytes(ld) % static_cast<std::int64_t>(simt::sector_bytes) != 0) {
+      lines += fmt::format(
+          "    rows lie {} bytes apart, so they start inside a sector that two requests then share\n",
+          row_bytes(ld));
+      break;
+    }
+  if (stage.reads().m + stage.writes().m > 0)
+    lines += "    each result of a row is 4 bytes and moves a sector of 32\n";
+  return lines;
 }
 
 void append_ledger(std::string& out, const run_result& r, const stage_info& stage, const painter& paint) {
@@ -104,8 +108,8 @@ void append_ledger(std::string& out, const run_result& r, const stage_info& stag
     else
       out += fmt::format("  {} {}\n", paint.bad("requested differs from the model:"), l.mismatch);
     if (requested > 0)
-      out += fmt::format("  sectors / requested = {:.3f}{}\n", sectors / requested,
-                         sectors > requested ? ": " + sector_reason(r) : "");
+      out += fmt::format("  sectors / requested = {:.3f}\n{}", sectors / requested,
+                         sectors > requested ? sector_reasons(r, stage) : "");
   } else {
     out += ledger_line("fused floor", "MN", elements(floor_reads), "MN", elements(floor_writes), "2MN");
     out += "  requested and sectors are counted by the simulator: add --device sim (without --no-check)\n";
@@ -141,10 +145,12 @@ void append_check(std::string& out, const run_result& r, const painter& paint) {
     out += fmt::format("{} {} elements in {} rows; largest error {:.2f} ulp of {}", paint.good("RIGHT  "),
                        v.elements, v.rows_checked, v.largest_ulp, name_of(r.type));
     if (v.special_rows > 0) out += fmt::format("; {} rows are NaN, as they must be", v.special_rows);
-    out +=
-        fmt::format("\n        closest to its limit: row {}, col {}: got {}, want {}, {:.2f} of {:.2f} ulp\n",
-                    v.worst.row, v.worst.col, number_text(v.worst.got), number_text(v.worst.want),
-                    v.worst.ulp, v.worst.limit);
+    out += "\n";
+    if (v.worst.row >= 0)
+      out +=
+          fmt::format("        closest to its limit: row {}, col {}: got {}, want {}, {:.2f} of {:.2f} ulp\n",
+                      v.worst.row, v.worst.col, number_text(v.worst.got), number_text(v.worst.want),
+                      v.worst.ulp, v.worst.limit);
     out += fmt::format("        an all-zero output would get {} of these elements wrong\n",
                        v.zero_output_would_fail);
   } else {

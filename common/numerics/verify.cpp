@@ -5,6 +5,7 @@
 #include <cmath>
 #include <mutex>
 #include <thread>
+#include <utility>
 
 #include "numerics/reference.hpp"
 
@@ -14,6 +15,19 @@
 
 namespace softmax {
 namespace {
+
+/// Does the report gain by showing `a` in place of `b`? A failure beats none, the first failure beats later
+/// ones, and among right elements the one nearest to its limit wins, so that the order of threads does not
+/// matter.
+bool more_telling(const element_report& a, const element_report& b) {
+  if (a.row < 0 || b.row < 0) return b.row < 0 && a.row >= 0;
+  const bool a_failed = a.why != failure::none, b_failed = b.why != failure::none;
+  if (a_failed != b_failed) return a_failed;
+  const bool a_first = std::pair(a.row, a.col) < std::pair(b.row, b.col);
+  if (a_failed) return a_first;
+  const double left = a.ulp * b.limit, right = b.ulp * a.limit;
+  return left > right || (left == right && a_first);
+}
 
 void judge(const host_matrix& y, std::int64_t row, const std::vector<double>& x,
            const std::vector<double>& want, const row_facts& facts, double sum_depth, verdict& v) {
@@ -39,23 +53,15 @@ void judge(const host_matrix& y, std::int64_t row, const std::vector<double>& x,
     ++v.elements;
     if (facts.special || !(e.want <= allowed)) ++v.zero_output_would_fail;
     const bool failed = e.why != failure::none;
-    const bool first_failure = failed && v.failures == 0;
     v.failures += failed;
-    if (!failed && facts.special) e.ulp = 0;
+    if (!failed && facts.special) continue;  // NaN as it must be: no error to compare
     if (!failed) v.largest_ulp = std::max(v.largest_ulp, e.ulp);
-    const bool worse = v.failures == 0 && (v.worst.row < 0 || e.ulp * v.worst.limit > v.worst.ulp * e.limit);
-    if (first_failure || worse) v.worst = e;
+    if (more_telling(e, v.worst)) v.worst = e;
   }
 }
 
 void merge(verdict& into, const verdict& from) {
-  const bool take =
-      from.worst.row >= 0 &&
-      (into.worst.row < 0 || (from.failures > 0 && into.failures == 0) ||
-       ((from.failures > 0) == (into.failures > 0) &&
-        (into.failures > 0 ? from.worst.row < into.worst.row
-                           : from.worst.ulp * into.worst.limit > into.worst.ulp * from.worst.limit)));
-  if (take) into.worst = from.worst;
+  if (more_telling(from.worst, into.worst)) into.worst = from.worst;
   into.rows_checked += from.rows_checked;
   into.elements += from.elements;
   into.failures += from.failures;

@@ -1,0 +1,75 @@
+# A thin front for CMake. Everything here can be done with cmake alone; see README.md.
+BUILD ?= build
+PYTHON ?= python3
+JOBS ?= $(shell nproc)
+APT_PACKAGES = g++ make cmake ninja-build git python3 \
+  libboost-context-dev libcli11-dev libfmt-dev nlohmann-json3-dev libeigen3-dev catch2
+APT_PACKAGES_HIP = hipcc libamdhip64-dev rocm-device-libs
+APT_PACKAGES_DOCS = doxygen graphviz clang-format
+
+STAGES := $(patsubst stages/%/kernel.cuh,%,$(wildcard stages/*/kernel.cuh))
+
+.PHONY: help
+help:
+	@echo "make setup            install what is missing (Debian, Ubuntu)"
+	@echo "make stage-NN         build one stage, then run ./stage-NN"
+	@echo "make stages           build all stages:"
+	@for s in $(STAGES); do echo "                        $$s"; done
+	@echo "make test             test everything that this machine can test"
+	@echo "make format           format the code; make check-format only looks"
+	@echo "make docs             API reference in docs/html (warnings are errors)"
+	@echo "make clean            remove build folders and programs"
+
+# --- packages
+define install_packages
+	@missing=""; \
+	if ! command -v dpkg-query > /dev/null; then \
+	  echo "This is no Debian or Ubuntu; install the equivalents of: $(1)"; exit 0; fi; \
+	for p in $(1); do dpkg-query -W -f='$${Status}' $$p 2> /dev/null | grep -q 'ok installed' || missing="$$missing $$p"; done; \
+	if [ -z "$$missing" ]; then echo "setup: nothing is missing"; exit 0; fi; \
+	echo "setup: installing$$missing"; \
+	sudo=""; if [ "$$(id -u)" != 0 ]; then sudo=sudo; fi; \
+	$$sudo apt-get update -qq && \
+	DEBIAN_FRONTEND=noninteractive $$sudo apt-get install -y -qq --no-install-recommends $$missing > /dev/null
+endef
+
+.PHONY: setup setup-hip setup-docs
+setup:
+	$(call install_packages,$(APT_PACKAGES))
+setup-hip: setup
+	$(call install_packages,$(APT_PACKAGES_HIP))
+setup-docs: setup
+	$(call install_packages,$(APT_PACKAGES_DOCS))
+
+# --- programs: built in $(BUILD), linked into this folder
+$(BUILD)/CMakeCache.txt:
+	@cmake -S . -B $(BUILD) $(if $(shell command -v ninja),-G Ninja) $(CMAKE_FLAGS) > $(BUILD).log 2>&1 || \
+	  { mkdir -p $(BUILD); grep -A4 'CMake Error' $(BUILD).log || cat $(BUILD).log; rm -f $@; \
+	    echo "Configuring failed; the whole output is in $(BUILD).log. Has 'make setup' been run?"; exit 2; }
+	@grep -E '^-- (Backends|Tests)' $(BUILD).log || true
+
+.PHONY: FORCE stages
+stage-%: FORCE $(BUILD)/CMakeCache.txt
+	@ls stages/$*_*/kernel.cuh > /dev/null 2>&1 || { echo "There is no stage $*; these are built: $(STAGES)"; exit 2; }
+	@cmake --build $(BUILD) --parallel $(JOBS) --target $@
+	@ln -sf $(BUILD)/bin/$@ $@
+FORCE:
+stages: $(foreach s,$(STAGES),stage-$(firstword $(subst _, ,$(s))))
+
+# --- checks
+.PHONY: test format check-format docs clean
+test: $(BUILD)/CMakeCache.txt
+	@cmake --build $(BUILD) --parallel $(JOBS)
+	@ctest --test-dir $(BUILD) --output-on-failure --parallel $(JOBS)
+
+SOURCES = $(shell git ls-files '*.cpp' '*.hpp' '*.cuh')
+format:
+	clang-format -i $(SOURCES)
+check-format:
+	@clang-format --dry-run -Werror $(SOURCES) && echo "format: $(words $(SOURCES)) files are fine"
+
+docs:
+	@doxygen docs/Doxyfile && echo "docs: docs/html/index.html"
+
+clean:
+	rm -rf build build.log docs/html stage-*

@@ -1,0 +1,266 @@
+#!/usr/bin/env python3
+"""The command line of the stages, as a user meets it: right runs, and every mistake with its sentence and exit code 2.
+
+Run by CTest as: cli_test.py BIN_FOLDER. Needs no package beyond Python itself.
+"""
+import json
+import os
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+BIN = Path(sys.argv.pop(1)) if len(sys.argv) > 1 else Path("build/bin")
+DATA = Path(__file__).resolve().parent / "data"
+STAGES = sorted(p.name for p in BIN.glob("stage-[0-9][0-9]"))
+
+
+def run(stage, *args, env=None, cwd=None):
+    return subprocess.run([str(BIN.resolve() / stage), *map(str, args)], capture_output=True, text=True, cwd=cwd,
+                          env={**os.environ, **(env or {})}, timeout=120)
+
+
+def npy(path, shape, descr="<f4", data=None, fortran=False):
+    header = f"{{'descr': '{descr}', 'fortran_order': {fortran}, 'shape': {shape}, }}\n".encode()
+    count = 1
+    for n in shape:
+        count *= n
+    body = struct.pack(f"<{count}f", *([0.5] * count)) if data is None else data
+    path.write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header + body)
+    return path
+
+
+def read_npy(path):
+    raw = path.read_bytes()
+    length = struct.unpack("<H", raw[8:10])[0]
+    header = eval(raw[10:10 + length].decode())
+    code = {"<f4": "f", "<f2": "e"}[header["descr"]]
+    values = struct.unpack(f"<{(len(raw) - 10 - length) // struct.calcsize(code)}{code}", raw[10 + length:])
+    return header["shape"], values
+
+
+class Runs(unittest.TestCase):
+    def test_every_stage_runs_by_default_and_is_right(self):
+        self.assertTrue(STAGES, f"no stage in {BIN}")
+        for stage in STAGES:
+            with self.subTest(stage):
+                begin = time.monotonic()
+                r = run(stage, "--device", "sim")
+                self.assertLess(time.monotonic() - begin, 10)
+                self.assertEqual(r.returncode, 0, r.stderr + r.stdout)
+                self.assertIn("SIMT simulator", r.stdout.splitlines()[1])
+                self.assertIn("RIGHT", r.stdout)
+                self.assertIn("requested = model, byte for byte", r.stdout)
+                self.assertIn("an all-zero output would get", r.stdout)
+                self.assertNotIn("\x1b", r.stdout)  # a pipe gets plain text
+                self.assertLessEqual(max(map(len, r.stdout.splitlines())), 120)
+
+    def test_every_gpu_of_the_table_and_every_type(self):
+        for stage in STAGES:
+            for gpu, width in (("h200", 32), ("a100", 32), ("rtx4090", 32), ("mi250x", 64), ("mi300x", 64)):
+                for dtype in ("f32", "f16", "bf16"):
+                    r = run(stage, "--device", "sim", "--gpu", gpu, "--rows", 3, "--cols", 65, "--dtype", dtype, "--json")
+                    self.assertEqual(r.returncode, 0, r.stderr)
+                    self.assertEqual(json.loads(r.stdout)["device"]["warp_size"], width)
+
+    def test_several_shapes_in_one_call(self):
+        r = run(STAGES[0], "--device", "sim", "--rows", "1,5", "--cols", "7,33,64", "--json")
+        shapes = [(x["rows"], x["cols"]) for x in json.loads(r.stdout)["runs"]]
+        self.assertEqual(shapes, [(1, 7), (1, 33), (1, 64), (5, 7), (5, 33), (5, 64)])
+        self.assertTrue(all(x["pass"] for x in json.loads(r.stdout)["runs"]))
+
+    def test_empty_matrices(self):
+        for stage in STAGES:
+            for rows, cols in ((0, 128), (10, 0), (0, 0)):
+                r = run(stage, "--device", "sim", "--rows", rows, "--cols", cols)
+                self.assertEqual(r.returncode, 0, r.stderr)
+                self.assertIn("an empty matrix", r.stdout)
+            self.assertEqual(run(stage, "--device", "sim", "--rows", 16, "--cols", 0, "--ld-in", 4).returncode, 0)
+
+    def test_real_input_is_verified_and_written(self):
+        for stage in STAGES:
+            for name in sorted(DATA.glob("*.npy")):
+                with self.subTest(f"{stage} {name.name}"), tempfile.TemporaryDirectory() as folder:
+                    out = Path(folder) / "y.npy"
+                    r = run(stage, "--device", "sim", "--input", name, "--output", out)
+                    self.assertEqual(r.returncode, 0, r.stderr + r.stdout)
+                    shape, values = read_npy(out)
+                    source, _ = read_npy(name)
+                    self.assertEqual(shape, source)
+                    for row in range(0, shape[0], 97):
+                        self.assertAlmostEqual(sum(values[row * shape[1]:(row + 1) * shape[1]]), 1, places=2)
+                    self.assertEqual(os.listdir(folder), ["y.npy"])
+
+    def test_input_without_rows_or_columns_of_its_own(self):
+        with tempfile.TemporaryDirectory() as folder:
+            source = npy(Path(folder) / "x.npy", (2, 3, 4))
+            r = run(STAGES[0], "--device", "sim", "--input", source, "--json")
+            self.assertEqual([(x["rows"], x["cols"]) for x in json.loads(r.stdout)["runs"]], [(6, 4)])
+
+    def test_json_is_strict_and_locale_free(self):
+        def no_constant(name):
+            raise ValueError(name)
+        for dist in ("normal", "special"):
+            texts = [run(STAGES[0], "--device", "sim", "--rows", 10, "--cols", 9, "--dist", dist, "--json",
+                         env={"LC_ALL": locale}).stdout for locale in ("C", "de_DE.UTF-8")]
+            json.loads(texts[0], parse_constant=no_constant)
+            self.assertEqual(texts[0], texts[1])
+
+    def test_bytes_in_json_follow_the_formula(self):
+        for dtype, element in (("f32", 4), ("f16", 2)):
+            r = run("stage-00", "--device", "sim", "--rows", 16, "--cols", 64, "--ld-in", 80, "--dtype", dtype, "--json")
+            one = json.loads(r.stdout)["runs"][0]
+            self.assertEqual(one["useful_bytes"], 2 * 16 * 64 * element)
+            self.assertEqual(one["simulator"]["requested_read"], one["model"]["read_bytes"])
+
+    def test_repeat_compares_bits(self):
+        one = json.loads(run(STAGES[0], "--device", "sim", "--repeat", 5, "--json").stdout)["runs"][0]
+        self.assertTrue(one["steady"])
+
+    def test_no_check_runs_and_says_that_nothing_was_counted(self):
+        r = run(STAGES[0], "--device", "sim", "--no-check")
+        self.assertEqual(r.returncode, 0)
+        self.assertNotIn("requested = model", r.stdout)
+        self.assertIn("counted by the simulator", r.stdout)
+
+    def test_help(self):
+        r = run(STAGES[0], "--help")
+        self.assertEqual(r.returncode, 0)
+        for word in ("--rows", "--dist", "Examples:", "mi250x", "Exit codes"):
+            self.assertIn(word, r.stdout)
+
+    def test_auto_says_why_there_is_no_gpu(self):
+        r = run(STAGES[0], "--rows", 4, "--cols", 4, env={"CUDA_VISIBLE_DEVICES": ""})
+        self.assertEqual(r.returncode, 0)
+        self.assertRegex(r.stdout, "SIMT simulator")
+
+
+class Mistakes(unittest.TestCase):
+    """Each is one sentence on stderr, exit code 2, and nothing on stdout."""
+
+    def refused(self, *args, says, **options):
+        for stage in STAGES:
+            with self.subTest(f"{stage} {args}"):
+                r = run(stage, *args, **options)
+                self.assertEqual(r.returncode, 2, r.stdout + r.stderr)
+                self.assertEqual(r.stdout, "")
+                self.assertEqual(len(r.stderr.strip().splitlines()), 1, r.stderr)
+                self.assertTrue(r.stderr.startswith(stage + ": "), r.stderr)
+                self.assertTrue(r.stderr.strip().endswith("."), r.stderr)
+                self.assertRegex(r.stderr, says)
+
+    def test_options(self):
+        self.refused("--rowz", 5, says="--rowz is no option of this program: see --help")
+        self.refused("7", says="7 is no option")
+        self.refused("--rows", says="--rows")
+        self.refused("--rows", "-1", says="--rows -1 is out of range: use 0 to")
+        self.refused("--cols", "-5", says="--cols -5 is out of range")
+        self.refused("--rows", "ten", says="--rows ten is no whole number")
+        self.refused("--rows", "1.5", says="no whole number")
+        self.refused("--rows", "5x", says="no whole number")
+        self.refused("--rows", "", says="no whole number|--rows")
+        self.refused("--rows", "1,,2", says="no whole number|--rows")
+        self.refused("--rows", "99999999999999999999", says="does not fit in 64 bits")
+        self.refused("--dtype", "fp64", says="--dtype fp64 is not known: use f32, f16 or bf16")
+        self.refused("--dist", "gauss", says="--dist gauss is not known: use one of normal")
+        self.refused("--dist", "const:x", says="needs a number")
+        self.refused("--check", "none", says="--check none is not known")
+        self.refused("--check", "rows:0", says="out of range")
+        self.refused("--repeat", 0, says="--repeat 0 is out of range")
+        self.refused("--seed", "x", says="--seed x is no whole number")
+        self.refused("--device", "gpu", says="--device gpu is not known: use auto, cuda, hip or sim")
+        self.refused("--gpu", "voodoo", says="--gpu voodoo is not known: use one of h200")
+        self.refused("--threads", "-2", says="out of range")
+        self.refused("--offset", "-1", says="out of range")
+
+    def test_shapes(self):
+        sim = ("--device", "sim")
+        self.refused(*sim, "--rows", 4, "--cols", 8, "--ld-in", 7, says="--ld-in 7 is below the 8 columns")
+        self.refused(*sim, "--rows", 4, "--cols", 8, "--ld-in", 0, says="--ld-in 0 is below the 8 columns")
+        self.refused(*sim, "--rows", 4, "--cols", 8, "--ld-out", 0, says="--ld-out 0 is below the 8 columns")
+        self.refused(*sim, "--rows", 4, "--cols", 8, "--ld-out", "-8", says="out of range")
+        self.refused(*sim, "--rows", 10000000, "--cols", 1000, says="needs .* GB .* free: use fewer --rows or --cols")
+        self.refused(*sim, "--rows", 4611686018427387904, "--cols", 4, says="64 bits|64-bit")
+        self.refused(*sim, "--rows", 9223372036854775807, "--cols", 9223372036854775807, says="64 bits|64-bit")
+        self.refused(*sim, "--rows", 9223372036854775807, "--cols", 1, says="64 bits|64-bit")
+        self.refused(*sim, "--rows", 3, "--cols", 1, "--ld-in", 9223372036854775807, says="64 bits|64-bit")
+        self.refused(*sim, "--rows", 2305843009213693951, "--cols", 1, says="GB|64")
+
+    def test_input_files(self):
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            text = folder / "text.npy"
+            text.write_text("1 2 3")
+            cut = npy(folder / "cut.npy", (100, 100), data=b"1234")
+            ints = npy(folder / "ints.npy", (2, 2), descr="<i8", data=b"0" * 32)
+            fortran = npy(folder / "fortran.npy", (2, 2), fortran=True)
+            good = npy(folder / "good.npy", (2, 2))
+            self.refused("--input", folder / "none.npy", says="Cannot read --input .*none.npy: No such file")
+            self.refused("--input", folder, says="directory")
+            self.refused("--input", text, says="no .npy file")
+            self.refused("--input", cut, says="truncated")
+            self.refused("--input", ints, says="'<i8'; convert it")
+            self.refused("--input", fortran, says="Fortran")
+            self.refused("--input", good, "--rows", 5, says="brings its own shape")
+            self.refused("--input", "", says="--input|Cannot read")
+
+    def test_output_files(self):
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            self.refused("--output", folder / "none" / "y.npy", says="no directory .*none")
+            self.refused("--output", folder, says="directory")
+            self.refused("--output", folder / "y.npy", "--rows", "1,2", says="one matrix")
+            self.assertEqual(os.listdir(folder), [])
+
+    def test_a_gpu_that_is_not_there(self):
+        hidden = {"CUDA_VISIBLE_DEVICES": "", "HIP_VISIBLE_DEVICES": "", "ROCR_VISIBLE_DEVICES": ""}
+        for device in ("cuda", "hip"):
+            self.refused("--device", device, env=hidden, says="run on the simulator with --device sim")
+
+    def test_nothing_is_written_when_the_run_is_refused(self):
+        with tempfile.TemporaryDirectory() as name:
+            out = Path(name) / "y.npy"
+            self.refused("--device", "sim", "--rows", 4, "--cols", 8, "--ld-in", 7, "--output", out, says="--ld-in 7")
+            self.assertFalse(out.exists())
+
+    def test_interrupt_leaves_no_file(self):
+        with tempfile.TemporaryDirectory() as name:
+            process = subprocess.Popen([str(BIN.resolve() / STAGES[0]), "--device", "sim", "--rows", "20000", "--cols", "1000",
+                                        "--output", str(Path(name) / "y.npy")], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            time.sleep(0.5)
+            process.send_signal(signal.SIGINT)
+            process.communicate(timeout=20)
+            self.assertNotEqual(process.returncode, 0)
+            self.assertEqual(os.listdir(name), [])
+
+
+@unittest.skipUnless("cuda" in os.environ.get("SOFTMAX_BACKENDS", ""), "built without CUDA")
+class OldDriver(unittest.TestCase):
+    """A driver older than the toolkit, played by a library that reports CUDA 11.4."""
+
+    def test_it_is_named(self):
+        with tempfile.TemporaryDirectory() as name:
+            source = Path(name) / "libcuda.c"
+            source.write_text("""#define _GNU_SOURCE
+                #include <dlfcn.h>
+                int cuInit(unsigned f) { return 0; }
+                int cuDriverGetVersion(int *v) { *v = 11040; return 0; }
+                int cuGetProcAddress_v2(const char *s, void **p, int v, unsigned long f, void *q) {
+                  *p = dlsym(RTLD_DEFAULT, s); return *p ? 0 : 500; }
+                int cuGetProcAddress(const char *s, void **p, int v, unsigned long f) {
+                  return cuGetProcAddress_v2(s, p, v, f, 0); }
+                int cuGetExportTable(void **t, void *id) { return 500; }
+                """)
+            built = subprocess.run(["cc", "-shared", "-fPIC", "-o", str(Path(name) / "libcuda.so.1"), str(source)])
+            self.assertEqual(built.returncode, 0)
+            r = run(STAGES[0], "--device", "cuda", env={"LD_LIBRARY_PATH": name})
+            self.assertEqual(r.returncode, 2, r.stdout + r.stderr)
+            self.assertRegex(r.stderr, "driver supports version 11.4, but this program was built with toolkit")
+
+
+if __name__ == "__main__":
+    unittest.main()
