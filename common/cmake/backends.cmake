@@ -70,4 +70,12 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   target_compile_options(softmax_warnings INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>)
 endif()
 
+# --- For everything that is not a kernel file: those are compiled for the simulator's own hooks.
+add_library(softmax_host INTERFACE)
+target_link_libraries(softmax_host INTERFACE softmax_warnings)
+if(SOFTMAX_SANITIZE)
+  target_compile_options(softmax_host INTERFACE -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=address,undefined)
+endif()
+
 message(STATUS "Backends: simulator ON, CUDA ${SOFTMAX_WITH_CUDA}, HIP ${SOFTMAX_WITH_HIP}")

@@ -157,6 +157,7 @@ void worker::create_fiber(lane& l) {
       boost::context::fiber(std::allocator_arg, boost::context::preallocated(top, context.size, context),
                             borrowed_stack(), [this, &l](boost::context::fiber&& scheduler) {
                               l.scheduler = std::move(scheduler);
+                              l.stack.arrive(&scheduler_bottom_, &scheduler_bytes_);
                               for (;;) {
                                 running = this;
                                 job->invoke(job->kernel, job->arguments);
@@ -166,6 +167,10 @@ void worker::create_fiber(lane& l) {
                               return std::move(*l.scheduler);
                             }));
   l.started = true;
+}
+
+unsigned char* worker::stack_of(const lane& l) const {
+  return stacks_ + l.linear * (stack_bytes + page) + page;
 }
 
 void worker::begin(const launch_job& j) {
@@ -197,7 +202,9 @@ void worker::begin(const launch_job& j) {
 void worker::resume(lane& l) {
   if (!l.started) create_fiber(l);
   current = &l;
+  scheduler_stack_.leave(stack_of(l), stack_bytes);
   boost::context::fiber next = std::move(*l.fiber).resume();
+  scheduler_stack_.arrive();
   current = nullptr;
   *l.fiber = std::move(next);
 }
@@ -206,7 +213,9 @@ void worker::wait(lane_state state, const char* file, int line) {
   lane& l = *current;
   l.state = state;
   l.site = {file, line};
+  l.stack.leave(scheduler_bottom_, scheduler_bytes_);
   *l.scheduler = std::move(*l.scheduler).resume();
+  l.stack.arrive(&scheduler_bottom_, &scheduler_bytes_);
 }
 
 void worker::fail(fault_info fault) {
@@ -361,6 +370,8 @@ std::optional<fault_info> worker::run_block(std::uint64_t block) {
       new (&lanes_[t].fiber) std::optional<boost::context::fiber>();
       new (&lanes_[t].scheduler) std::optional<boost::context::fiber>();
       lanes_[t].started = false;
+      lanes_[t].stack = {};
+      forget_stack(stack_of(lanes_[t]), stack_bytes);
     }
   }
   return found;

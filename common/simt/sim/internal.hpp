@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "simt/sim.hpp"
+#include "simt/sim/asan.hpp"
 
 namespace simt {
 inline namespace sim {
@@ -121,6 +122,7 @@ struct lane {
   int index = 0;  // within the warp
   unsigned x = 0, y = 0, z = 0;
   sync_site site;
+  stack_switch stack;
 };
 
 struct warp {
@@ -169,6 +171,7 @@ class worker {
  private:
   void resume(lane& l);
   void create_fiber(lane& l);
+  unsigned char* stack_of(const lane& l) const;  // its lowest address
   void release(warp& w);
   std::optional<fault_info> run_until_all_wait();
   std::optional<fault_info> meet_at_barrier(bool& done);
@@ -179,6 +182,9 @@ class worker {
   std::vector<lane> lanes_;
   std::vector<warp> warps_;
   unsigned char* stacks_ = nullptr;
+  stack_switch scheduler_stack_;
+  const void* scheduler_bottom_ = nullptr;
+  std::size_t scheduler_bytes_ = 0;
   std::uintptr_t tls_begin_ = 0;
   std::size_t tls_bytes_ = 0;
   std::vector<unsigned char> static_written_;  // one byte a byte of static shared memory

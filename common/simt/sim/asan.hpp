@@ -1,0 +1,44 @@
+#pragma once
+/// @file
+/// Tells AddressSanitizer, where it is compiled in, which stack the code runs on. Costs nothing otherwise.
+#include <cstddef>
+
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
+#include <sanitizer/common_interface_defs.h>
+#endif
+
+namespace simt {
+inline namespace sim {
+namespace detail {
+
+/// One side of a switch between stacks. leave() comes before a switch away, arrive() after the way back.
+class stack_switch {
+ public:
+  void leave([[maybe_unused]] const void* target_bottom, [[maybe_unused]] std::size_t target_bytes) {
+#if defined(__SANITIZE_ADDRESS__)
+    __sanitizer_start_switch_fiber(&fake_stack_, target_bottom, target_bytes);
+#endif
+  }
+  /// Optionally learns which stack was left.
+  void arrive([[maybe_unused]] const void** from_bottom = nullptr,
+              [[maybe_unused]] std::size_t* from_bytes = nullptr) {
+#if defined(__SANITIZE_ADDRESS__)
+    __sanitizer_finish_switch_fiber(fake_stack_, from_bottom, from_bytes);
+#endif
+  }
+
+ private:
+  [[maybe_unused]] void* fake_stack_ = nullptr;
+};
+
+/// The frames on this stack are abandoned: what they marked is free again.
+inline void forget_stack([[maybe_unused]] void* bottom, [[maybe_unused]] std::size_t bytes) {
+#if defined(__SANITIZE_ADDRESS__)
+  __asan_unpoison_memory_region(bottom, bytes);
+#endif
+}
+
+}  // namespace detail
+}  // namespace sim
+}  // namespace simt

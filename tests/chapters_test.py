@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+"""What the documents say is still so: links lead somewhere, quoted byte formulas are the programs' own, quoted commands
+run, kernels stay short and their steps small, and result files say where they come from.
+
+Run by CTest as: chapters_test.py BIN_FOLDER.
+"""
+import difflib
+import json
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+BIN = Path(sys.argv.pop(1)).resolve() if len(sys.argv) > 1 else Path("build/bin").resolve()
+ROOT = Path(__file__).resolve().parent.parent
+STAGES = sorted(p.parent for p in ROOT.glob("stages/*/kernel.cuh"))
+DOCUMENTS = sorted(p for p in ROOT.glob("**/*.md") if "build" not in p.relative_to(ROOT).parts[0])
+
+LONGEST_KERNEL = 120
+LARGEST_STEP = 60
+
+
+def program(stage_folder):
+    return f"stage-{stage_folder.name[:2]}"
+
+
+def model(stage_folder):
+    text = subprocess.run([BIN / program(stage_folder), "--device", "sim", "--rows", "1", "--cols", "1", "--json"],
+                          capture_output=True, text=True, check=True).stdout
+    return json.loads(text)["runs"][0]["model"]
+
+
+class Documents(unittest.TestCase):
+    def test_links_lead_somewhere(self):
+        for document in DOCUMENTS:
+            for target in re.findall(r"\]\(([^)#]+?)(?:#[^)]*)?\)", document.read_text()):
+                if not target.startswith(("http:", "https:")):
+                    self.assertTrue((document.parent / target).exists(), f"{document}: {target}")
+
+    def test_the_front_page_lists_every_stage_with_its_formula(self):
+        text = (ROOT / "README.md").read_text()
+        for stage in STAGES:
+            row = re.search(rf"\| \[`{stage.name}`\]\([^)]*\) \|[^|]*\| ([^|]*) \| ([^|]*) \|", text)
+            self.assertIsNotNone(row, stage.name)
+            self.assertEqual([row[1].strip(), row[2].strip()], [model(stage)["reads"], model(stage)["writes"]], stage.name)
+
+    def test_each_chapter_states_the_formula_of_its_stage(self):
+        for stage in STAGES:
+            row = re.search(r"\| \*\*together\*\* \| \*\*([^*]*)\*\* \| \*\*([^*]*)\*\* \|", (stage / "README.md").read_text())
+            self.assertIsNotNone(row, stage.name)
+            formula = [re.sub(r"\s", "", part) for part in row.groups()]
+            self.assertEqual(formula, [model(stage)["reads"], model(stage)["writes"]], stage.name)
+
+    def test_quoted_commands_run(self):
+        found = 0
+        with tempfile.TemporaryDirectory() as folder:
+            (Path(folder) / "tests").symlink_to(ROOT / "tests")
+            for document in DOCUMENTS:
+                for line in re.findall(r"^(\./stage-\d\d.*?)(?:\s{2,}#.*|#.*)?$", document.read_text(), re.M):
+                    words = shlex.split(line, comments=True)
+                    r = subprocess.run([BIN / words[0][2:], *words[1:]], cwd=folder, capture_output=True, text=True)
+                    self.assertEqual(r.returncode, 0, f"{document}: {line}\n{r.stderr}")
+                    found += 1
+        self.assertGreater(found, 5)
+
+
+class Kernels(unittest.TestCase):
+    def test_kernels_stay_short(self):
+        for stage in STAGES:
+            self.assertLessEqual(len((stage / "kernel.cuh").read_text().splitlines()), LONGEST_KERNEL, stage.name)
+
+    def test_steps_between_stages_stay_small(self):
+        for before, after in zip(STAGES, STAGES[1:]):
+            a, b = ((s / "kernel.cuh").read_text().splitlines() for s in (before, after))
+            changed = [line for line in difflib.ndiff(a, b) if line[0] in "+-"]
+            self.assertLessEqual(max(sum(c[0] == sign for c in changed) for sign in "+-"), LARGEST_STEP, after.name)
+
+    def test_comments_speak_of_the_code_as_it_stands(self):
+        for stage in STAGES:
+            for text in re.findall(r"//(.*)", (stage / "kernel.cuh").read_text()):
+                self.assertNotRegex(text, r"(?i)\bstage \d|\bas before\b|\bno longer\b|\bunlike\b", stage.name)
+
+
+class Results(unittest.TestCase):
+    def test_files_say_where_they_come_from(self):
+        for path in sorted((ROOT / "bench" / "results").glob("*.json")):
+            with self.subTest(path.name):
+                result = json.loads(path.read_text())
+                self.assertTrue(result["device"].get("name"))
+                self.assertTrue(result["device"].get("driver_version"))
+                self.assertRegex(result["commit"], r"^[0-9a-f]{7,40}$")
+                self.assertRegex(result["date"], r"^\d{4}-\d\d-\d\dT")
+
+
+if __name__ == "__main__":
+    unittest.main()
