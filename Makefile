@@ -62,7 +62,7 @@ test: $(BUILD)/CMakeCache.txt
 	@cmake --build $(BUILD) --parallel $(JOBS)
 	@ctest --test-dir $(BUILD) --output-on-failure --parallel $(JOBS)
 
-SOURCES = $(shell git ls-files '*.cpp' '*.hpp' '*.cuh')
+SOURCES = $(shell git ls-files '*.cpp' '*.hpp' '*.cuh' '*.cu')
 format:
 	clang-format -i $(SOURCES)
 check-format:

@@ -45,7 +45,7 @@ def sanitize(binary, tool):
     program = shutil.which("compute-sanitizer") or "/usr/local/cuda/bin/compute-sanitizer"
     options = ["--leak-check", "full"] if tool == "memcheck" else []
     results = []
-    for rows, cols, dtype, extra in ((67, 781, "f32", ()), (5, 4097, "bf16", ("--ld-in", "4100", "--ld-out", "4099", "--offset", "1"))):
+    for rows, cols, dtype, extra in ((67, 781, "f32", ()), (7, 1, "f16", ()), (5, 4097, "bf16", ("--ld-in", "4100", "--ld-out", "4099", "--offset", "1"))):
         r = run([program, "--tool", tool, *options, "--error-exitcode", "9", binary, "--device", "cuda", "--rows", rows,
                  "--cols", cols, "--dtype", dtype, *extra])
         summary = re.findall(r"=+ (.*(?:SUMMARY|ERROR SUMMARY).*)", r.stdout)

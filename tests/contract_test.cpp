@@ -378,6 +378,27 @@ TEST_CASE("row strides: padding neither counts nor changes [T35]", "[contract][l
   }
 }
 
+TEST_CASE("overlapping rows and negative sizes are refused before anything is written [T37]",
+          "[contract][layout]") {
+  for (const matrix_shape& bad : {matrix_shape{4, 8, 0, 8},
+                                  {4, 8, 7, 8},
+                                  {4, 8, -8, 8},
+                                  {4, 8, 8, 0},
+                                  {4, 8, 8, 7},
+                                  {-1, 8, 8, 8},
+                                  {4, -8, 8, 8}}) {
+    const host_matrix x = make_input("normal", 1, dtype::f32, 4, 8, 8);
+    stage_memory memory(test_machine(), this_stage(), x, {4, 8, 8, 8});
+    memory.poison();
+    stage_call call = memory.call();
+    call.shape = bad;
+    CHECK_THROWS_AS(test_machine().run(call), simt::error);
+    host_matrix y(dtype::f32, 4, 8, 8);
+    CHECK(memory.fetch(y, x) == "");
+    for (std::byte b : y.data) CHECK(b == std::byte{0xff});
+  }
+}
+
 TEST_CASE("matrices may start at any element [T38 T39]", "[contract][layout]") {
   for (int width : warp_widths()) {
     set_warp_width(width);

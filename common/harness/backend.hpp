@@ -45,7 +45,7 @@ class backend {
   virtual void download(void* to, const void* from, std::size_t bytes) = 0;
   virtual void poison(void* p, std::size_t bytes) = 0;
 
-  /// Runs the stage and waits for it.
+  /// Runs the stage and waits for it. @throws simt::error, before any launch, if the shape cannot be run
   virtual void run(const stage_call& call) = 0;
   /// Seconds a call, by device events, for each of `repeats` batches. The calls rotate through `calls`, which
   /// together should exceed the L2 cache.

@@ -28,16 +28,7 @@ struct planned_run {
 /// Refuses what cannot work, in one sentence, before anything is allocated.
 void check_plan(const planned_run& p, const stage_info& stage, const backend& machine) {
   const matrix_shape& s = p.shape;
-  if (s.rows > 0 && s.cols > 0) {
-    if (s.ld_in < s.cols)
-      throw usage_error(
-          fmt::format("--ld-in {} is below the {} columns of a row, so rows would overlap: use at least {}.",
-                      s.ld_in, s.cols, s.cols));
-    if (s.ld_out < s.cols)
-      throw usage_error(
-          fmt::format("--ld-out {} is below the {} columns of a row, so rows would overlap: use at least {}.",
-                      s.ld_out, s.cols, s.cols));
-  }
+  if (const std::string problem = shape_problem(s); !problem.empty()) throw usage_error(problem);
   if (stage.widest_row > 0 && s.cols > stage.widest_row)
     throw usage_error(fmt::format(
         "Stage {} takes rows of at most {} columns, not {}: use stage 05, which streams rows of any width.",

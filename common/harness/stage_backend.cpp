@@ -31,6 +31,7 @@ void enqueue(const stage_call& c, simt::stream queue) {
 }
 
 void enqueue(const stage_call& c, simt::stream queue) {
+  if (const std::string problem = shape_problem(c.shape); !problem.empty()) throw simt::error(problem);
   switch (c.type) {
     case dtype::f32:
       return enqueue<float>(c, queue);

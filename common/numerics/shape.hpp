@@ -2,17 +2,36 @@
 /// @file
 /// The shape of the operator's two matrices.
 #include <cstdint>
+#include <string>
 
 namespace softmax {
 
 /// Row-wise softmax of an M x N matrix: rows (M) are independent, columns (N) are normalised. Row i of the
 /// input starts at x + i * ld_in, row i of the output at y + i * ld_out. All counts are in elements, and 64
-/// bits wide: M * N passes 2^31 on every GPU with 8 GB.
+/// bits wide: M * N passes 2^31 on every GPU with 8 GB. The elements of a row lie side by side; a transposed
+/// view has to be copied first.
 struct matrix_shape {
   std::int64_t rows = 0;
   std::int64_t cols = 0;
   std::int64_t ld_in = 0;  ///< row stride of x, at least cols
   std::int64_t ld_out = 0;  ///< row stride of y, at least cols
 };
+
+/// Why the shape cannot be run, in one sentence; empty if it can. Strides do not matter to an empty matrix.
+inline std::string shape_problem(const matrix_shape& s) {
+  const auto number = [](std::int64_t n) { return std::to_string(n); };
+  if (s.rows < 0 || s.cols < 0)
+    return "A matrix of " + number(s.rows) + " rows and " + number(s.cols) +
+           " columns does not exist: use 0 or more.";
+  if (s.rows == 0 || s.cols == 0) return "";
+  const auto stride = [&](const char* option, std::int64_t ld) {
+    return ld >= s.cols
+               ? std::string()
+               : std::string(option) + " " + number(ld) + " is below the " + number(s.cols) +
+                     " columns of a row, so rows would overlap: use at least " + number(s.cols) + ".";
+  };
+  const std::string in = stride("--ld-in", s.ld_in);
+  return in.empty() ? stride("--ld-out", s.ld_out) : in;
+}
 
 }  // namespace softmax

@@ -19,11 +19,20 @@ class no_device : public error {
   using error::error;
 };
 
+/// A path below the root of this project, however the compiler was told to write it.
+inline std::string project_path(const std::string& file) {
+  for (const char* folder : {"stages/", "common/", "tests/", "bench/"})
+    if (const auto at = file.rfind(std::string("/") + folder); at != std::string::npos)
+      return file.substr(at + 1);
+  return file;
+}
+
 /// The text of an error: `call` as written in the source, what the runtime said, where, and the next thing to
 /// do.
 inline std::string error_text(const std::string& call, const std::string& reason, const std::string& advice,
                               const char* file, int line) {
-  return call + " failed: " + reason + " (" + file + ":" + std::to_string(line) + "). " + advice;
+  return call + " failed: " + reason + " (" + project_path(file) + ":" + std::to_string(line) + "). " +
+         advice;
 }
 
 }  // namespace simt

@@ -70,11 +70,18 @@ struct geometry {
       : grid(grid), block(block), shared_bytes(shared_bytes), queue(queue), file(file), line(line) {}
 };
 
+/// The (mangled) name of a kernel, where the runtime can tell.
+inline std::string kernel_name(const void* kernel) {
+  const char* name = hipKernelNameRefByPtr(kernel, nullptr);
+  return name ? name : "a kernel";
+}
+
 /// The one place where a kernel is launched, so that no launch goes unchecked.
 template <class... P, class... A>
 void launch(void (*kernel)(P...), const geometry& g, A... args) {
   kernel<<<g.grid, g.block, g.shared_bytes, g.queue>>>(static_cast<P>(args)...);
-  check(hipGetLastError(), "kernel launch", g.file, g.line);
+  if (const status s = hipGetLastError(); s != success)
+    check(s, ("launch of " + kernel_name(reinterpret_cast<const void*>(kernel))).c_str(), g.file, g.line);
 }
 
 /// Calls f with the warp width of the current device as a compile-time constant.
