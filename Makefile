@@ -8,6 +8,7 @@ APT_PACKAGES_HIP = hipcc libamdhip64-dev rocm-device-libs
 APT_PACKAGES_DOCS = doxygen graphviz clang-format
 
 STAGES := $(patsubst stages/%/kernel.cuh,%,$(wildcard stages/*/kernel.cuh))
+NUMBERS := $(sort $(foreach s,$(STAGES),$(firstword $(subst _, ,$(s)))))
 
 .PHONY: help
 help:
@@ -18,6 +19,8 @@ help:
 	@echo "make test             test everything that this machine can test"
 	@echo "make format           format the code; make check-format only looks"
 	@echo "make docs             API reference in docs/html (warnings are errors)"
+	@echo "make setup-hip        HIP compiler for AMD GPUs;  make setup-docs  Doxygen and clang-format"
+	@echo "CMAKE_FLAGS=...       options for CMake, such as -DSOFTMAX_CUDA=OFF -DSOFTMAX_HIP=OFF (quicker builds)"
 	@echo "make clean            remove build folders and programs"
 
 # --- packages
@@ -42,19 +45,23 @@ setup-docs: setup
 	$(call install_packages,$(APT_PACKAGES_DOCS))
 
 # --- programs: built in $(BUILD), linked into this folder
-$(BUILD)/CMakeCache.txt:
-	@cmake -S . -B $(BUILD) $(if $(shell command -v ninja),-G Ninja) $(CMAKE_FLAGS) > $(BUILD).log 2>&1 || \
-	  { mkdir -p $(BUILD); grep -A4 'CMake Error' $(BUILD).log || cat $(BUILD).log; rm -f $@; \
-	    echo "Configuring failed; the whole output is in $(BUILD).log. Has 'make setup' been run?"; exit 2; }
-	@grep -E '^-- (Backends|Tests)' $(BUILD).log || true
+# CMAKE_FLAGS on the command line configures again.
+$(BUILD)/CMakeCache.txt: $(if $(CMAKE_FLAGS),FORCE)
+	@if [ -f $@ ] && ! grep -qx 'CMAKE_HOME_DIRECTORY:INTERNAL=$(CURDIR)' $@; then \
+	  echo "$(BUILD) was made for another folder than $(CURDIR): run 'make clean' first"; exit 2; fi
+	@mkdir -p $(BUILD); log=$(BUILD)/configure.log; \
+	cmake -S . -B $(BUILD) $(if $(shell command -v ninja),-G Ninja) $(CMAKE_FLAGS) > $$log 2>&1 || \
+	  { grep -A4 'CMake Error' $$log || cat $$log; rm -f $@; \
+	    echo "Configuring failed; the whole output is in $$log. Has 'make setup' been run?"; exit 2; }; \
+	grep -E '^-- (Backends|Tests)' $$log || true
 
 .PHONY: FORCE stages
 stage-%: FORCE $(BUILD)/CMakeCache.txt
-	@ls stages/$*_*/kernel.cuh > /dev/null 2>&1 || { echo "There is no stage $*; these are built: $(STAGES)"; exit 2; }
+	@ls stages/$*_*/kernel.cuh > /dev/null 2>&1 || { echo "There is no stage $*: use one of $(NUMBERS)"; exit 2; }
 	@cmake --build $(BUILD) --parallel $(JOBS) --target $@
-	@ln -sf $(BUILD)/bin/$@ $@
+	@ln -sf $(BUILD)/bin/$@ $@ && echo "run ./$@"
 FORCE:
-stages: $(foreach s,$(STAGES),stage-$(firstword $(subst _, ,$(s))))
+stages: $(addprefix stage-,$(NUMBERS))
 
 # --- checks
 .PHONY: test format check-format docs clean
@@ -72,4 +79,4 @@ docs:
 	@doxygen docs/Doxyfile && echo "docs: docs/html/index.html"
 
 clean:
-	rm -rf build build.log docs/html stage-*
+	rm -rf $(BUILD) docs/html stage-[0-9][0-9]

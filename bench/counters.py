@@ -11,6 +11,7 @@ Exit codes: 0 equal, 1 a difference, 2 a wrong command or a missing program, 3 c
 """
 import argparse
 import csv
+import datetime
 import io
 import json
 import os
@@ -147,10 +148,13 @@ def main():
         print("differs:", *d)
     print(f"{total - len(different)} of {total} counts are equal")
     if args.json:
+        date = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
+        commit = subprocess.run(["git", "-C", str(ROOT), "describe", "--always", "--dirty", "--abbrev=12"],
+                                capture_output=True, text=True).stdout.strip()
         target = Path(args.json)
         unfinished = target.with_name(target.name + ".unfinished")
         try:
-            unfinished.write_text(json.dumps({"device": describe_device(), "results": results}, indent=1) + "\n")
+            unfinished.write_text(json.dumps({"device": describe_device(), "commit": commit, "date": date, "results": results}, indent=1) + "\n")
             unfinished.replace(target)
         except OSError as problem:
             stop(2, f"cannot write {args.json}: {problem.strerror}.")

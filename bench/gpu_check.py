@@ -37,6 +37,8 @@ def shape(binary, rows, cols, dtype, extra=()):
     r = run([binary, "--device", "cuda", "--rows", rows, "--cols", cols, "--dtype", dtype, "--json", *extra])
     if r.returncode not in (0, 1):
         return {"stage": binary.name, "rows": rows, "cols": cols, "dtype": dtype, "exit": r.returncode, "says": r.stderr.strip()}
+    if not r.stdout:
+        return {"stage": binary.name, "rows": rows, "cols": cols, "dtype": dtype, "exit": r.returncode, "says": r.stderr.strip()}
     result = json.loads(r.stdout)
     return {"stage": binary.name, "exit": r.returncode, "options": list(extra), "device": result["device"], **result["runs"][0]}
 
@@ -69,9 +71,11 @@ def main():
     missing = [s for s in stages if not (binaries / s).is_file()]
     if missing:
         counters.stop(2, f"{missing[0]} is not in {binaries}: build it first.")
+    if not shutil.which("nvidia-smi") or run(["nvidia-smi"]).returncode != 0:
+        counters.stop(2, "there is no working NVIDIA GPU here (nvidia-smi does not answer): run this on a machine that has one.")
     counters.find_program = lambda stage: binaries / stage
 
-    commit = args.commit or run(["git", "describe", "--always", "--dirty"]).stdout.strip()
+    commit = args.commit or run(["git", "-C", counters.ROOT, "describe", "--always", "--dirty", "--abbrev=12"]).stdout.strip()
     report = {"device": counters.describe_device(), "commit": commit,
               "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
               "contract": [], "shapes": [], "sanitizer": [], "counters": []}
@@ -86,7 +90,7 @@ def main():
                 report["shapes"].append(result)
                 time = result.get("time") or {}
                 print(f"{stage} {m}x{n} {dtype}: {'right' if result.get('pass') else 'WRONG ' + str(result)[:300]}, "
-                      f"{time.get('bytes_per_second', 0) * 1e-9:.1f} GB/s, {time.get('fraction_of_copy', 0):.3f} of copy", flush=True)
+                      f"{(time.get('bytes_per_second') or 0) * 1e-9:.1f} GB/s, {time.get('fraction_of_copy') or 0:.3f} of copy", flush=True)
         if "contract" not in args.skip:
             result = contract(binaries / stage.replace("stage", "contract"))
             good &= result["exit"] == 0

@@ -55,7 +55,8 @@ target_link_libraries(softmax_sim INTERFACE Eigen3::Eigen)
 target_compile_options(softmax_sim INTERFACE -O2 -g -fsanitize=thread -ffile-prefix-map=${CMAKE_SOURCE_DIR}/=)
 if(CMAKE_CXX_COMPILER_ID MATCHES Clang)
   target_compile_options(softmax_sim INTERFACE -fno-unroll-loops -fno-vectorize -fno-slp-vectorize -fno-omit-frame-pointer
-                                               "SHELL:-mllvm -tsan-instrument-func-entry-exit=0")
+                                               "SHELL:-mllvm -tsan-instrument-func-entry-exit=0"
+                                               "SHELL:-mllvm -tsan-instrument-read-before-write=1")
 else()
   target_compile_options(softmax_sim INTERFACE -fno-unroll-loops -fno-tree-vectorize
                                                --param=tsan-instrument-func-entry-exit=0 -Wno-unknown-pragmas)

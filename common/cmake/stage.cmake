@@ -1,19 +1,22 @@
-# softmax_add_stage(<folder>): declares the program stage-NN, from stages/<folder>/kernel.cuh and stage.hpp.
+# softmax_add_stage(<folder> [TUNABLE]): declares the program stage-NN, from stages/<folder>/kernel.cuh and stage.hpp.
 # The include path selects the stage; file names and symbols are the same in all of them.
+# TUNABLE: the launcher takes a launch_plan.
 
 # softmax_add_stage_backend(<target> <folder> <backend> <objects>): compiles the stage's kernels for one backend and
 # leaves the object file in the variable <objects>.
 function(softmax_add_stage_backend target folder backend objects)
+  set(definitions ${ARGN})
   set(source ${CMAKE_SOURCE_DIR}/common/harness/stage_backend.cpp)
   set(include_dirs ${CMAKE_SOURCE_DIR}/common ${CMAKE_SOURCE_DIR}/stages/${folder})
   if(backend STREQUAL "hip")
     set(object ${CMAKE_CURRENT_BINARY_DIR}/${target}.o)
     list(TRANSFORM SOFTMAX_HIP_ARCHITECTURES PREPEND --offload-arch= OUTPUT_VARIABLE architectures)
     list(TRANSFORM include_dirs PREPEND -I OUTPUT_VARIABLE includes)
+    list(TRANSFORM definitions PREPEND -D OUTPUT_VARIABLE hip_definitions)
     add_custom_command(
       OUTPUT ${object}
       COMMAND ${CMAKE_COMMAND} -E env HIP_PLATFORM=amd ${SOFTMAX_HIPCC} -x hip -c -std=c++17 -O3 -fPIC ${architectures}
-              ${includes} -DSIMT_BACKEND_HIP -ffile-prefix-map=${CMAKE_SOURCE_DIR}/= -MD -MF ${object}.d
+              ${includes} -DSIMT_BACKEND_HIP ${hip_definitions} -ffile-prefix-map=${CMAKE_SOURCE_DIR}/= -MD -MF ${object}.d
               ${source} -o ${object}
       DEPENDS ${source}
       DEPFILE ${object}.d
@@ -34,19 +37,26 @@ function(softmax_add_stage_backend target folder backend objects)
   # Kernels need no more than C++17, and every nvcc since 11 has it.
   set_target_properties(${target} PROPERTIES CUDA_STANDARD 17)
   target_include_directories(${target} PRIVATE ${include_dirs})
+  target_compile_definitions(${target} PRIVATE ${definitions})
   target_link_libraries(${target} PRIVATE softmax::${backend} softmax_warnings)
   set(${objects} $<TARGET_OBJECTS:${target}> PARENT_SCOPE)
 endfunction()
 
 function(softmax_add_stage folder)
+  cmake_parse_arguments(stage "TUNABLE" "" "" ${ARGN})
   string(SUBSTRING ${folder} 0 2 number)
+  set(stage_definitions)
+  if(stage_TUNABLE)
+    set(stage_definitions SOFTMAX_STAGE_TUNABLE)
+  endif()
   # What the program and its tests have in common.
   add_library(stage-${number}-all INTERFACE)
   target_link_libraries(stage-${number}-all INTERFACE softmax_harness)
   foreach(backend cuda hip sim)
     string(TOUPPER ${backend} upper)
     if(backend STREQUAL "sim" OR SOFTMAX_WITH_${upper})
-      softmax_add_stage_backend(stage-${number}-${backend} ${folder} ${backend} objects)
+      softmax_add_stage_backend(stage-${number}-${backend} ${folder} ${backend} objects
+                                ${stage_definitions})
       target_sources(stage-${number}-all INTERFACE ${objects})
       add_dependencies(stage-${number}-all stage-${number}-${backend})
     endif()

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/launch_plan.hpp"
 #include "numerics/dtype.hpp"
 #include "numerics/shape.hpp"
 #include "simt/device.hpp"
@@ -20,6 +21,8 @@ struct stage_call {
   void* y = nullptr;
   float* workspace = nullptr;
   matrix_shape shape;
+  launch_plan plan;  ///< for stages that take one
+  const char* pitfall = nullptr;  ///< run this mistake of the stage instead
 };
 
 /// Seconds of the copy kernels that bound what a stage can reach: they read and write `bytes` each.

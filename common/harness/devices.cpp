@@ -13,7 +13,7 @@ const std::vector<gpu_facts>& gpu_table() {
   static const std::vector<gpu_facts> all = {
       {.key = "h200",
        .name = "NVIDIA H200 SXM",
-       .match = "H200",
+       .match = "NVIDIA H200",
        .multiprocessors = 132,
        .warp_size = 32,
        .threads_per_multiprocessor = 2048,
@@ -21,12 +21,12 @@ const std::vector<gpu_facts>& gpu_table() {
        .shared_per_multiprocessor = 228 * kib,
        .shared_per_block = 227 * kib,
        .registers_per_multiprocessor = 65536,
-       .l2 = 50 * mib,
+       .l2 = 60 * mib,
        .peak_bytes_per_second = 4.8e12,
-       .source = "NVIDIA H200 datasheet; H100 architecture whitepaper" + cuda_limits},
+       .source = "NVIDIA H200 datasheet; L2 as its driver reports it (bench/results)" + cuda_limits},
       {.key = "a100",
        .name = "NVIDIA A100 80GB SXM",
-       .match = "A100",
+       .match = "NVIDIA A100-SXM4-80GB",
        .multiprocessors = 108,
        .warp_size = 32,
        .threads_per_multiprocessor = 2048,
@@ -39,7 +39,7 @@ const std::vector<gpu_facts>& gpu_table() {
        .source = "NVIDIA A100 80GB datasheet; A100 architecture whitepaper" + cuda_limits},
       {.key = "rtx4090",
        .name = "NVIDIA GeForce RTX 4090",
-       .match = "RTX 4090",
+       .match = "NVIDIA GeForce RTX 4090",
        .multiprocessors = 128,
        .warp_size = 32,
        .threads_per_multiprocessor = 1536,
@@ -52,7 +52,7 @@ const std::vector<gpu_facts>& gpu_table() {
        .source = "NVIDIA Ada GPU architecture whitepaper, appendix A" + cuda_limits},
       {.key = "mi250x",
        .name = "AMD Instinct MI250X, one of its two dies",
-       .match = "MI250X",
+       .match = "AMD Instinct MI250X",
        .multiprocessors = 110,
        .warp_size = 64,
        .threads_per_multiprocessor = 2048,
@@ -65,7 +65,7 @@ const std::vector<gpu_facts>& gpu_table() {
        .source = "AMD Instinct MI250X datasheet; CDNA 2 architecture whitepaper"},
       {.key = "mi300x",
        .name = "AMD Instinct MI300X",
-       .match = "MI300X",
+       .match = "AMD Instinct MI300X",
        .multiprocessors = 304,
        .warp_size = 64,
        .threads_per_multiprocessor = 2048,
@@ -73,9 +73,10 @@ const std::vector<gpu_facts>& gpu_table() {
        .shared_per_multiprocessor = 64 * kib,
        .shared_per_block = 64 * kib,
        .registers_per_multiprocessor = 131072,
-       .l2 = 4 * mib,
+       .l2 = 32 * mib,
        .peak_bytes_per_second = 5.3e12,
-       .source = "AMD Instinct MI300X datasheet; CDNA 3 architecture whitepaper (L2 is per die of 38 units)"},
+       .source =
+           "AMD Instinct MI300X datasheet; CDNA 3 architecture whitepaper (L2: 4 MiB on each of 8 dies)"},
   };
   return all;
 }
@@ -88,7 +89,7 @@ const gpu_facts* find_gpu(const std::string& key) {
 
 const gpu_facts* match_gpu(const std::string& driver_name) {
   for (const gpu_facts& g : gpu_table())
-    if (driver_name.find(g.match) != std::string::npos) return &g;
+    if (driver_name == g.match) return &g;
   return nullptr;
 }
 

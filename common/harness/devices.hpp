@@ -11,7 +11,7 @@ namespace softmax {
 struct gpu_facts {
   std::string key;  ///< for --gpu
   std::string name;
-  std::string match;  ///< occurs in the name that the driver reports
+  std::string match;  ///< the name that the driver reports, whole: variants differ in memory
   int multiprocessors = 0;
   int warp_size = 0;
   int threads_per_multiprocessor = 0;

@@ -7,8 +7,10 @@
 
 #include "harness/backend.hpp"
 #include "harness/options.hpp"
+#include "harness/pitfall.hpp"
 #include "harness/report.hpp"
 #include "harness/session.hpp"
+#include "harness/tune.hpp"
 #include "harness/usage_error.hpp"
 
 int main(int argc, char** argv) {
@@ -17,17 +19,32 @@ int main(int argc, char** argv) {
   const parsed_options parsed = parse_options(argc, argv, stage);
   if (parsed.exit_now) return *parsed.exit_now;
   const options& o = parsed.values;
+  bool progress = false;
+  const auto clear_progress = [&progress] {
+    if (progress) fmt::print(stderr, "\r\x1b[K");
+  };
   try {
     auto backends = make_backends();
     chosen_device device = choose_device(o, backends);
-    const bool progress = isatty(STDERR_FILENO) && !o.json;
-    if (device.simulated && progress)
+    if (!o.pitfall.empty()) {
+      bool as_promised = false;
+      const std::string text = run_pitfall(o.pitfall, stage, device, as_promised);
+      std::fwrite(text.data(), 1, text.size(), stdout);
+      return as_promised ? 0 : 1;
+    }
+    if (o.tune) {
+      const std::string text = run_tuner(o, stage, device);
+      std::fwrite(text.data(), 1, text.size(), stdout);
+      return 0;
+    }
+    progress = device.simulated && isatty(STDERR_FILENO) && !o.json;
+    if (progress)
       simt::configuration().on_progress = [](double share) {
         fmt::print(stderr, "\rsimulating {:3.0f} %", share * 100);
         std::fflush(stderr);
       };
     const std::vector<run_result> results = run_all(o, stage, device);
-    if (device.simulated && progress) fmt::print(stderr, "\r\x1b[K");
+    clear_progress();
     const std::string text =
         o.json ? report_json(results, stage, device, o) : report_text(results, stage, device, o);
     std::fwrite(text.data(), 1, text.size(), stdout);
@@ -35,9 +52,11 @@ int main(int argc, char** argv) {
         std::all_of(results.begin(), results.end(), [](const run_result& r) { return r.pass(); });
     return pass ? 0 : 1;
   } catch (const usage_error& mistake) {
+    clear_progress();
     fmt::print(stderr, "stage-{}: {}\n", stage.number, mistake.what());
     return 2;
   } catch (const std::exception& problem) {
+    clear_progress();
     fmt::print(stderr, "stage-{}: {}\n", stage.number, problem.what());
     return 1;
   }

@@ -20,7 +20,7 @@ namespace {
 
 constexpr char magic[] = "\x93NUMPY";
 constexpr std::size_t magic_bytes = 6;
-constexpr std::uint32_t longest_header = 1 << 20;
+constexpr std::uint32_t longest_header = 10000;  // as numpy.load has it
 
 [[noreturn]] void refuse(const std::string& path, const std::string& why) {
   throw usage_error(fmt::format("Cannot read --input {}: {}", path, why));
@@ -73,7 +73,9 @@ host_matrix read_npy(const std::string& path) {
   std::uint32_t length = 0;
   for (int i = 0; i < length_bytes; ++i)
     length |= std::uint32_t{static_cast<unsigned char>(head[8 + i])} << (8 * i);
-  if (!file || length > longest_header) refuse(path, "its header is damaged; save it again with numpy.save.");
+  if (!file || length > longest_header)
+    refuse(path, fmt::format("its header is damaged or over {} bytes; save it again with numpy.save.",
+                             longest_header));
   std::string text(length, '\0');
   file.read(text.data(), length);
   if (!file) refuse(path, "it ends inside its header; it was not written completely.");

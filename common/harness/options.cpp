@@ -9,6 +9,7 @@
 
 #include "harness/devices.hpp"
 #include "harness/npy.hpp"
+#include "harness/pitfall.hpp"
 #include "harness/usage_error.hpp"
 #include "numerics/input.hpp"
 
@@ -40,6 +41,15 @@ std::vector<std::int64_t> whole_numbers(const std::string& option, const std::st
     values.push_back(whole_number(option, text.substr(begin, comma - begin), 0, largest));
   values.push_back(whole_number(option, text.substr(begin), 0, largest));
   return values;
+}
+
+/// 0, or a power of two up to `high`.
+int power_of_two(const std::string& option, const std::string& text, int high) {
+  const auto value = static_cast<int>(whole_number(option, text, 0, high));
+  if ((value & (value - 1)) != 0)
+    throw usage_error(
+        fmt::format("{} {} is no power of two: use 1, 2, 4 and so on up to {}.", option, text, high));
+  return value;
 }
 
 row_choice parse_check(const std::string& text) {
@@ -86,22 +96,30 @@ parsed_options parse_options(int argc, const char* const* argv, const stage_info
 
   std::string rows, cols, type, ld_in, ld_out, offset = "0", seed = "1", check = "full", repeat = "1",
                                                index = "0", threads = "0";
-  app.add_option("--rows", rows, "M; several values with commas");
-  app.add_option("--cols", cols, "N; several values with commas");
-  app.add_option("--dtype", type, "Storage type: f32, f16 or bf16 (arithmetic is fp32)");
-  app.add_option("--ld-in", ld_in, "Row stride of the input in elements, at least N");
-  app.add_option("--ld-out", ld_out, "Row stride of the output in elements, at least N");
+  app.add_option("--rows", rows, "Rows, M; several values with commas (256 on the simulator, 16384 on a GPU)")
+      ->type_name("M");
+  app.add_option("--cols", cols, "Columns, N; several values with commas (781 or 8192)")->type_name("N");
+  app.add_option("--dtype", type, "Storage: f32, f16 or bf16; arithmetic is fp32 (f32)")->type_name("T");
+  app.add_option("--ld-in", ld_in, "Row stride of the input in elements, at least N (N)")->type_name("LD");
+  app.add_option("--ld-out", ld_out, "Row stride of the output in elements, at least N (N)")->type_name("LD");
   app.add_option("--offset", offset, "Start both matrices this many elements off a 256-byte boundary");
   app.add_option("--input", o.input, "Read the matrix from a .npy file (float32 or float16)");
   app.add_option("--output", o.output, "Write the result to a .npy file");
-  app.add_option("--dist", o.distribution, "Made-up input, see below");
-  app.add_option("--seed", seed, "Seed of the made-up input");
-  app.add_option("--check", check, "full, or rows:K for a sample of K rows");
+  app.add_option("--dist", o.distribution, "Made-up input, see below (normal)")->type_name("D");
+  app.add_option("--seed", seed, "Seed of the made-up input (1)")->type_name("K");
+  app.add_option("--check", check, "full, or rows:K for a sample of K rows (full)")->type_name("C");
   app.add_option("--repeat", repeat, "Run this often and compare the outputs bit for bit");
-  app.add_option("--device", o.device, "auto, cuda, hip or sim");
+  app.add_option("--device", o.device, "auto, cuda, hip or sim (auto)")->type_name("DEV");
   app.add_option("--index", index, "Which GPU, counted from 0");
   app.add_option("--gpu", o.gpu, "The GPU that the simulator stands for: " + keys());
   app.add_option("--threads", threads, "Host threads for the simulator; 0: one a core");
+  std::string warps = "0", rows_per_block = "0";
+  if (stage.tunable) {
+    app.add_option("--warps", warps, "Warps a block: 1, 2, 4, 8, 16 or 32; 0: by rule");
+    app.add_option("--rows-per-block", rows_per_block, "Rows a block: 1, 2, 4 or 8; 0: by rule");
+    app.add_flag("--tune", o.tune, "Try all warps and rows a block, and say what the rule costs");
+  }
+  app.add_option("--pitfall", o.pitfall, "Show a mistake beside the right result: " + pitfall_names(stage));
   bool no_check = false;
   app.add_flag("--no-check", no_check, "Simulator: do not watch memory accesses (faster, counts nothing)");
   app.add_flag("--json", o.json, "Print one JSON object instead of text");
@@ -123,6 +141,10 @@ parsed_options parse_options(int argc, const char* const* argv, const stage_info
     o.index = static_cast<int>(whole_number("--index", index, 0, 1023));
     o.threads = static_cast<int>(whole_number("--threads", threads, 0, 4096));
     o.watch = !no_check;
+    o.plan.warps = power_of_two("--warps", warps, 32);
+    o.plan.rows = power_of_two("--rows-per-block", rows_per_block, 8);
+    if (app.count("--pitfall") > 0 && o.pitfall.empty())
+      throw usage_error(fmt::format("--pitfall needs a name: use one of {}.", pitfall_names(stage)));
     if (o.device != "auto" && o.device != "cuda" && o.device != "hip" && o.device != "sim")
       throw usage_error(fmt::format("--device {} is not known: use auto, cuda, hip or sim.", o.device));
     if (!find_gpu(o.gpu))

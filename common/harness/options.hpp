@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/launch_plan.hpp"
 #include "harness/stage_info.hpp"
 #include "numerics/verify.hpp"
 
@@ -25,6 +26,9 @@ struct options {
   std::string gpu = "h200";
   int index = 0;
   int threads = 0;
+  launch_plan plan;  ///< --warps and --rows-per-block
+  bool tune = false;  ///< try plans instead of running one
+  std::string pitfall;  ///< show this mistake instead
   bool watch = true;  ///< --no-check turns the simulator's watching off
   bool json = false;
   bool color = false;

@@ -2,23 +2,26 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "numerics/dtype.hpp"
+#include "softmax_commit.hpp"
 
 #ifndef SOFTMAX_BUILD_TYPE
 #define SOFTMAX_BUILD_TYPE "unknown"
-#endif
-#ifndef SOFTMAX_COMMIT
-#define SOFTMAX_COMMIT "unknown"
 #endif
 
 namespace softmax {
 namespace {
 
-// What five separate operations move; the yardstick of every ledger. In storage elements.
-constexpr element_count unfused_reads{5, 2}, unfused_writes{3, 2};
+// What five separate operations move, intermediate results in fp32: the yardstick of every ledger.
+const kernel_model unfused{.kernel = "",
+                           .reads_storage = {.mn = 2},
+                           .reads_f32 = {.mn = 3, .m = 2},
+                           .writes_storage = {.mn = 1},
+                           .writes_f32 = {.mn = 2, .m = 2}};
 constexpr element_count floor_reads{1, 0}, floor_writes{1, 0};
 
 std::string size_text(double bytes) {
@@ -69,10 +72,13 @@ double model_write_bytes(const run_result& r, const stage_info& stage) {
 }
 
 /// Why more sectors move than were asked for; one line each.
-std::string sector_reasons(const run_result& r, const stage_info& stage) {
+std::string sector_reasons(const run_result& r, const stage_info& stage, const options& o) {
   const auto row_bytes = [&](std::int64_t ld) { return ld * static_cast<std::int64_t>(size_of(r.type)); };
   std::string lines;
-  for (std::int64_t ld : {r.shape.ld_in, r.shape.ld_out})
+  if (o.offset * static_cast<std::int64_t>(size_of(r.type)) % static_cast<std::int64_t>(simt::sector_bytes) !=
+      0)
+    lines += "    the matrices themselves start inside a sector (--offset)\n";
+  for (std::int64_t ld : {r.shape.ld_in, r.shape.ld_out, r.shape.cols})
     if (row_bytes(ld) % static_cast<std::int64_t>(simt::sector_bytes) != 0) {
       lines += fmt::format(
           "    rows lie {} bytes apart, so they start inside a sector that two requests then share\n",
@@ -84,13 +90,15 @@ std::string sector_reasons(const run_result& r, const stage_info& stage) {
   return lines;
 }
 
-void append_ledger(std::string& out, const run_result& r, const stage_info& stage, const painter& paint) {
+void append_ledger(std::string& out, const run_result& r, const stage_info& stage, const options& o,
+                   const painter& paint) {
   const double element = static_cast<double>(size_of(r.type));
   const auto elements = [&](const element_count& c) { return static_cast<double>(c.of(r.shape)) * element; };
   out += fmt::format("{} {:>22} {:>19} {:>20}\n", paint.strong("byte ledger"), "reads", "writes", "total");
-  out +=
-      ledger_line("unfused, five kernels", unfused_reads.text(), elements(unfused_reads),
-                  unfused_writes.text(), elements(unfused_writes), (unfused_reads + unfused_writes).text());
+  out += ledger_line("unfused, five kernels", unfused.reads().text(),
+                     static_cast<double>(unfused.read_bytes(r.shape, r.type)), unfused.writes().text(),
+                     static_cast<double>(unfused.write_bytes(r.shape, r.type)),
+                     (unfused.reads() + unfused.writes()).text());
   out += ledger_line("this stage's model", stage.reads().text(), model_read_bytes(r, stage),
                      stage.writes().text(), model_write_bytes(r, stage),
                      (stage.reads() + stage.writes()).text());
@@ -109,28 +117,28 @@ void append_ledger(std::string& out, const run_result& r, const stage_info& stag
       out += fmt::format("  {} {}\n", paint.bad("requested differs from the model:"), l.mismatch);
     if (requested > 0)
       out += fmt::format("  sectors / requested = {:.3f}\n{}", sectors / requested,
-                         sectors > requested ? sector_reasons(r, stage) : "");
+                         sectors > requested ? sector_reasons(r, stage, o) : "");
   } else {
     out += ledger_line("fused floor", "MN", elements(floor_reads), "MN", elements(floor_writes), "2MN");
-    out += "  requested and sectors are counted by the simulator: add --device sim (without --no-check)\n";
+    out += "  requested bytes and sectors are counted by the simulator alone, and not with --no-check\n";
   }
-  if (r.type != dtype::f32 && stage.workspace.mn + stage.workspace.m > 0)
-    out += "  intermediate results are fp32, so they weigh twice what an element of the matrix does\n";
+  if (r.type != dtype::f32)
+    out += "  intermediate results are fp32 and weigh twice what an element of the matrix does\n";
   out += fmt::format(
       "  DRAM bytes: not measured here; on a GPU, bench/counters.py stage-{} reads the hardware counters\n",
       stage.number);
 }
 
 void append_launches(std::string& out, const ledger& l, const painter& paint) {
-  out += fmt::format("{}{:>16}{:>11}{:>10}{:>13}{:>10}{:>10}\n", paint.strong("launches"), "blocks x thr.",
-                     "ld.req.", "sect./req.", "st.req.", "barriers", "shuffles");
-  for (const auto& k : l.launches)
-    out += fmt::format("  {:<13} {:>8} x{:<4}{:>9}{:>10.2f}{:>13}{:>10}{:>10}\n", k.kernel, k.grid, k.block,
-                       k.global_load.requests,
-                       k.global_load.requests ? static_cast<double>(k.global_load.sectors) /
-                                                    static_cast<double>(k.global_load.requests)
-                                              : 0.0,
+  out += fmt::format("{} {:>15} {:>9} {:>9} {:>10} {:>9} {:>9}\n", paint.strong("launches "),
+                     "blocks x threads", "load req.", "sect./req.", "store req.", "barriers", "shuffles");
+  for (const auto& k : l.launches) {
+    const auto requests = static_cast<double>(k.global_load.requests);
+    out += fmt::format("  {:<13} {:>5} x {:<4} {:>9} {:>10.2f} {:>10} {:>9} {:>9}\n", k.kernel, k.grid,
+                       k.block, k.global_load.requests,
+                       requests > 0 ? static_cast<double>(k.global_load.sectors) / requests : 0.0,
                        k.global_store.requests, k.barriers, k.shuffles);
+  }
 }
 
 void append_check(std::string& out, const run_result& r, const painter& paint) {
@@ -148,7 +156,7 @@ void append_check(std::string& out, const run_result& r, const painter& paint) {
     out += "\n";
     if (v.worst.row >= 0)
       out +=
-          fmt::format("        closest to its limit: row {}, col {}: got {}, want {}, {:.2f} of {:.2f} ulp\n",
+          fmt::format("        nearest to its limit: row {}, col {}: got {}, want {}, {:.2f} of {:.2f} ulp\n",
                       v.worst.row, v.worst.col, number_text(v.worst.got), number_text(v.worst.want),
                       v.worst.ulp, v.worst.limit);
     out += fmt::format("        an all-zero output would get {} of these elements wrong\n",
@@ -157,8 +165,10 @@ void append_check(std::string& out, const run_result& r, const painter& paint) {
     out +=
         fmt::format("{} {} of {} elements are wrong; the first: row {}, col {}: {}\n", paint.bad("WRONG  "),
                     v.failures, v.elements, v.worst.row, v.worst.col, to_string(v.worst.why));
-    out += fmt::format("        got {}, want {}, {:.3g} ulp where {:.3g} are allowed\n",
-                       number_text(v.worst.got), number_text(v.worst.want), v.worst.ulp, v.worst.limit);
+    out += fmt::format("        got {}, want {}", number_text(v.worst.got), number_text(v.worst.want));
+    out += std::isfinite(v.worst.ulp)
+               ? fmt::format(", {:.3g} ulp where {:.3g} are allowed\n", v.worst.ulp, v.worst.limit)
+               : "\n";
   }
   if (!r.damage.empty()) out += fmt::format("{} {}\n", paint.bad("DAMAGE "), r.damage);
   if (r.differing_repeat)
@@ -166,17 +176,22 @@ void append_check(std::string& out, const run_result& r, const painter& paint) {
                        paint.bad("UNSTEADY"), *r.differing_repeat + 1);
 }
 
+/// Do the buffers that a timing rotates through exceed the L2 cache by far?
+const char* cache_state(const timing& t, const chosen_device& d) {
+  return static_cast<double>(t.rotated_bytes) >= 2.0 * static_cast<double>(d.facts.l2_bytes) ? "cold"
+                                                                                             : "warm";
+}
+
 void append_time(std::string& out, const run_result& r, const chosen_device& d, const painter& paint) {
   const double useful = 2.0 * static_cast<double>(r.shape.rows) * static_cast<double>(r.shape.cols) *
                         static_cast<double>(size_of(r.type));
   if (d.simulated) {
-    if (d.gpu && r.counted && useful > 0)
-      out +=
-          fmt::format("{} none: this is no GPU. At {} of an {} the sectors above take {} or more (a model)\n",
-                      paint.strong("time   "),
-                      fmt::format("{:.2f} TB/s", d.gpu->peak_bytes_per_second * 1e-12), d.gpu->name,
-                      time_text(static_cast<double>(r.counted->sector_read + r.counted->sector_write) /
-                                d.gpu->peak_bytes_per_second));
+    if (d.gpu && useful > 0)
+      out += fmt::format(
+          "{} none: this is no GPU. The floor of 2MN would take {} at the {:.2f} TB/s\n"
+          "        of an {} (a model)\n",
+          paint.strong("time   "), time_text(useful / d.gpu->peak_bytes_per_second),
+          d.gpu->peak_bytes_per_second * 1e-12, d.gpu->name);
     return;
   }
   if (!r.timed) {
@@ -185,9 +200,9 @@ void append_time(std::string& out, const run_result& r, const chosen_device& d, 
   }
   const timing& t = *r.timed;
   const double rate = useful / t.seconds;
-  out += fmt::format("{} {} a call, median of {} ({} to {}); buffers of {} rotate, L2 is {}\n",
+  out += fmt::format("{} {} a call, median of {} ({} to {}); {} caches ({} of buffers rotate, L2 is {})\n",
                      paint.strong("time   "), time_text(t.seconds), t.samples, time_text(t.fastest),
-                     time_text(t.slowest), size_text(static_cast<double>(t.rotated_bytes)),
+                     time_text(t.slowest), cache_state(t, d), size_text(static_cast<double>(t.rotated_bytes)),
                      size_text(static_cast<double>(d.facts.l2_bytes)));
   out += fmt::format("        {:.1f} GB/s useful (2MN)", rate * 1e-9);
   if (t.copy.best > 0) {
@@ -201,8 +216,17 @@ void append_time(std::string& out, const run_result& r, const chosen_device& d, 
   else
     out += "\n        peak bandwidth of this GPU: unknown";
   out += "\n";
-  if (peak > 0 && rate > peak)
+  if (d.gpu && rate > peak)
     out += "        faster than the memory can be: this shape was served from a cache\n";
+}
+
+/// The last line of a run that is not as it should be.
+std::string failure_text(const run_result& r) {
+  if (!r.fault.empty()) return "the kernel was stopped at the fault above";
+  if (!r.check.pass) return "the result is wrong";
+  if (!r.damage.empty()) return "the result is right, but " + r.damage;
+  if (r.differing_repeat) return "the result differs from run to run";
+  return "the result is right, but the bytes requested are not those of the model: " + r.counted->mismatch;
 }
 
 nlohmann::json launch_json(const simt::launch_record& k) {
@@ -223,7 +247,7 @@ nlohmann::json launch_json(const simt::launch_record& k) {
           {"shuffles", k.shuffles}};
 }
 
-nlohmann::json run_json(const run_result& r, const stage_info& stage) {
+nlohmann::json run_json(const run_result& r, const stage_info& stage, const chosen_device& d) {
   const verdict& v = r.check;
   nlohmann::json j;
   j["rows"] = r.shape.rows;
@@ -267,15 +291,10 @@ nlohmann::json run_json(const run_result& r, const stage_info& stage) {
   }
   if (r.timed) {
     const timing& t = *r.timed;
-    j["time"] = {{"seconds", t.seconds},
-                 {"fastest", t.fastest},
-                 {"slowest", t.slowest},
-                 {"samples", t.samples},
-                 {"cache", "cold"},
-                 {"rotated_bytes", t.rotated_bytes},
-                 {"copy_seconds", t.copy.best},
-                 {"copy_bytes", t.copy.bytes},
-                 {"copy_kernel", t.copy.which}};
+    j["time"] = {
+        {"seconds", t.seconds},        {"fastest", t.fastest},       {"slowest", t.slowest},
+        {"samples", t.samples},        {"cache", cache_state(t, d)}, {"rotated_bytes", t.rotated_bytes},
+        {"copy_seconds", t.copy.best}, {"copy_bytes", t.copy.bytes}, {"copy_kernel", t.copy.which}};
     const double roof =
         t.copy.best > 0 ? 2.0 * static_cast<double>(t.copy.bytes) / t.copy.best : std::nan("");
     const double rate = static_cast<double>(j["useful_bytes"]) / t.seconds;
@@ -292,14 +311,13 @@ std::string report_text(const std::vector<run_result>& results, const stage_info
   const painter paint(o.color);
   std::string out = fmt::format("{} {}\n", paint.strong("stage " + stage.number), stage.idea);
   if (d.simulated)
-    out += fmt::format(
-        "{} SIMT simulator, standing for {} ({} lanes a warp): the same kernel source, on this CPU\n",
-        paint.strong("device "), d.gpu->name, d.facts.warp_size);
+    out += fmt::format("{} SIMT simulator in place of an {}, {} lanes a warp\n", paint.strong("device "),
+                       d.gpu->name, d.facts.warp_size);
   else
     out += fmt::format("{} {} ({}, {} multiprocessors, driver {})\n", paint.strong("device "), d.facts.name,
                        d.facts.architecture, d.facts.multiprocessors,
                        simt::version_text(d.facts.driver_version));
-  if (!d.note.empty()) out += fmt::format("        {}\n", paint.dim(d.note.substr(0, d.note.find(':'))));
+  if (!d.note.empty()) out += fmt::format("        {}\n", paint.dim(d.note));
   for (const run_result& r : results) {
     out += fmt::format("{} {} x {} {}", paint.strong("shape  "), r.shape.rows, r.shape.cols, name_of(r.type));
     if (r.shape.ld_in != r.shape.cols || r.shape.ld_out != r.shape.cols)
@@ -308,36 +326,47 @@ std::string report_text(const std::vector<run_result>& results, const stage_info
                            : fmt::format(", input {}\n", r.input);
     append_check(out, r, paint);
     if (!r.fault.empty()) continue;
-    append_ledger(out, r, stage, paint);
+    append_ledger(out, r, stage, o, paint);
     if (r.counted) append_launches(out, *r.counted, paint);
     append_time(out, r, d, paint);
     if (!o.output.empty() && r.pass()) out += fmt::format("{} {}\n", paint.strong("written"), o.output);
     if (!o.output.empty() && !r.pass())
       out += fmt::format("{} {} was not written\n", paint.bad("wrong: "), o.output);
   }
-  out += fmt::format("{} {}\n", paint.strong("next   "), stage.next);
+  const auto failed =
+      std::find_if(results.begin(), results.end(), [](const run_result& r) { return !r.pass(); });
+  if (failed == results.end())
+    out += fmt::format("{} {}\n", paint.strong("next   "), stage.next);
+  else
+    out += fmt::format("{} {}\n", paint.bad("FAILED "), failure_text(*failed));
   return out;
+}
+
+std::string device_json(const chosen_device& d) {
+  nlohmann::json j;
+  j = {{"backend", d.machine->name()},
+       {"name", d.simulated && d.gpu ? d.gpu->name : d.facts.name},
+       {"simulated", d.simulated},
+       {"architecture", d.facts.architecture},
+       {"warp_size", d.facts.warp_size},
+       {"multiprocessors", d.simulated && d.gpu ? d.gpu->multiprocessors : d.facts.multiprocessors},
+       {"l2_bytes", d.simulated && d.gpu ? d.gpu->l2 : d.facts.l2_bytes},
+       {"driver_version", d.facts.driver_version},
+       {"runtime_version", d.facts.runtime_version},
+       {"note", d.note}};
+  return j.dump();
 }
 
 std::string report_json(const std::vector<run_result>& results, const stage_info& stage,
                         const chosen_device& d, const options& o) {
   nlohmann::json j;
   j["stage"] = {{"number", stage.number}, {"folder", stage.folder}, {"idea", stage.idea}};
-  j["device"] = {{"backend", d.machine->name()},
-                 {"name", d.simulated && d.gpu ? d.gpu->name : d.facts.name},
-                 {"simulated", d.simulated},
-                 {"architecture", d.facts.architecture},
-                 {"warp_size", d.facts.warp_size},
-                 {"multiprocessors", d.simulated && d.gpu ? d.gpu->multiprocessors : d.facts.multiprocessors},
-                 {"l2_bytes", d.simulated && d.gpu ? d.gpu->l2 : d.facts.l2_bytes},
-                 {"driver_version", d.facts.driver_version},
-                 {"runtime_version", d.facts.runtime_version},
-                 {"note", d.note}};
+  j["device"] = nlohmann::json::parse(device_json(d));
   j["seed"] = o.seed;
   j["build_type"] = SOFTMAX_BUILD_TYPE;
   j["commit"] = SOFTMAX_COMMIT;
   j["runs"] = nlohmann::json::array();
-  for (const run_result& r : results) j["runs"].push_back(run_json(r, stage));
+  for (const run_result& r : results) j["runs"].push_back(run_json(r, stage, d));
   return j.dump(2) + "\n";
 }
 

@@ -12,6 +12,9 @@ namespace softmax {
 std::string report_text(const std::vector<run_result>& results, const stage_info& stage,
                         const chosen_device& device, const options& o);
 
+/// The device as a JSON object: backend, name, architecture, sizes, versions.
+std::string device_json(const chosen_device& device);
+
 /// One object with `stage`, `device` and a list `runs`. Numbers that are not finite are null.
 std::string report_json(const std::vector<run_result>& results, const stage_info& stage,
                         const chosen_device& device, const options& o);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 #include <stdexcept>
+#include <thread>
 
 #include "harness/npy.hpp"
 #include "harness/stage_memory.hpp"
@@ -18,21 +19,10 @@ constexpr std::int64_t default_rows_sim = 256, default_cols_sim = 781;
 constexpr std::int64_t default_rows_gpu = 16384, default_cols_gpu = 8192;
 constexpr int timing_samples = 25;
 
-/// A shape that was found to fit, with the input that goes with it.
-struct planned_run {
-  matrix_shape shape;
-  dtype type = dtype::f32;
-  std::string input;
-};
-
 /// Refuses what cannot work, in one sentence, before anything is allocated.
 void check_plan(const planned_run& p, const stage_info& stage, const backend& machine) {
   const matrix_shape& s = p.shape;
-  if (const std::string problem = shape_problem(s); !problem.empty()) throw usage_error(problem);
-  if (stage.widest_row > 0 && s.cols > stage.widest_row)
-    throw usage_error(fmt::format(
-        "Stage {} takes rows of at most {} columns, not {}: use stage 05, which streams rows of any width.",
-        stage.number, stage.widest_row, s.cols));
+  if (const std::string problem = stage_problem(stage, s); !problem.empty()) throw usage_error(problem);
   const std::int64_t x = matrix_bytes(s.rows, s.ld_in, p.type), y = matrix_bytes(s.rows, s.ld_out, p.type);
   std::int64_t device_need = 0, host_need = 0;
   if (__builtin_add_overflow(x, y, &host_need) ||
@@ -41,23 +31,29 @@ void check_plan(const planned_run& p, const stage_info& stage, const backend& ma
   const bool simulated = machine.name() == "sim";
   const auto host_free = static_cast<std::int64_t>(simt::host_memory());
   const auto device_free = static_cast<std::int64_t>(machine.free_memory());
-  // The simulator keeps a second byte for each byte of a buffer, and shares memory with the host's copies.
-  const std::int64_t total = simulated ? host_need / 2 + device_need : device_need;
-  if (total < 0 || total > device_free)
+  // The simulator shares memory with the host's copies; its own free_memory() counts two bytes for each.
+  std::int64_t total = device_need;
+  if (simulated && __builtin_add_overflow(device_need, host_need / 2, &total)) total = INT64_MAX;
+  if (total > device_free)
     throw usage_error(
         fmt::format("{} needs {:.1f} GB on the {} and {:.1f} GB are free: use fewer --rows or --cols.",
-                    shape_text(s, p.type), static_cast<double>(device_need) * 1e-9,
-                    simulated ? "simulator" : "GPU", static_cast<double>(device_free) * 1e-9));
-  if (!simulated && host_need > host_free)
+                    shape_text(s, p.type), static_cast<double>(total) * 1e-9, simulated ? "simulator" : "GPU",
+                    static_cast<double>(device_free) * 1e-9));
+  // Each thread of the verifier holds a row twice in fp64.
+  const std::int64_t checking = 16 * std::int64_t{std::max(1u, std::thread::hardware_concurrency())};
+  std::int64_t rows_in_fp64 = 0;
+  if (__builtin_mul_overflow(checking, s.cols, &rows_in_fp64) ||
+      __builtin_add_overflow(host_need, rows_in_fp64, &host_need) || host_need > host_free)
     throw usage_error(fmt::format(
-        "{} needs {:.1f} GB of host memory to check the result and {:.1f} GB are free: use fewer "
-        "--rows or --cols.",
+        "{} needs {:.1f} GB of host memory to check the result and {:.1f} GB are free: use "
+        "fewer --rows or --cols.",
         shape_text(s, p.type), static_cast<double>(host_need) * 1e-9, static_cast<double>(host_free) * 1e-9));
 }
 
 std::uint64_t hash_of(const host_matrix& m) {
   // FNV-1a over the elements; padding does not count.
   std::uint64_t hash = 0xcbf29ce484222325u;
+  if (m.cols == 0) return hash;
   const std::size_t row_bytes = static_cast<std::size_t>(m.cols) * size_of(m.type);
   for (std::int64_t row = 0; row < m.rows; ++row) {
     const std::byte* p = m.data.data() + row * m.ld * static_cast<std::int64_t>(size_of(m.type));
@@ -65,49 +61,6 @@ std::uint64_t hash_of(const host_matrix& m) {
       hash = (hash ^ std::to_integer<std::uint64_t>(p[i])) * 0x100000001b3u;
   }
   return hash;
-}
-
-timing measure(backend& machine, const stage_info& stage, const host_matrix& x, const matrix_shape& s,
-               const simt::device& facts, std::int64_t offset) {
-  // Enough sets that a call finds nothing of its own left in L2.
-  const std::size_t one = x.data.size() + static_cast<std::size_t>(matrix_bytes(s.rows, s.ld_out, x.type) +
-                                                                   workspace_bytes(stage, s));
-  std::size_t sets = std::max<std::size_t>(2, 3 * facts.l2_bytes / std::max<std::size_t>(one, 1) + 1);
-  sets = std::min<std::size_t>(
-      {sets, 64,
-       std::max<std::size_t>(1, machine.free_memory() / (one + 2 * stage_memory::guard_bytes + 1024) / 2)});
-  std::vector<stage_memory> memory;
-  std::vector<stage_call> calls;
-  for (std::size_t i = 0; i < sets; ++i) {
-    memory.emplace_back(machine, stage, x, s, offset);
-    calls.push_back(memory.back().call());
-  }
-  timing t;
-  std::vector<double> seconds = machine.time(calls, timing_samples);
-  std::sort(seconds.begin(), seconds.end());
-  t.seconds = seconds[seconds.size() / 2];
-  t.fastest = seconds.front();
-  t.slowest = seconds.back();
-  t.samples = static_cast<int>(seconds.size());
-  t.rotated_bytes = one * sets;
-
-  // The copy moves what the matrices hold, in whole vectors, between buffers of its own that are aligned.
-  const std::size_t bytes = static_cast<std::size_t>(s.rows * s.cols) * size_of(x.type) / 16 * 16;
-  memory.clear();
-  if (bytes == 0) return t;
-  std::size_t copies = std::max<std::size_t>(2, 3 * facts.l2_bytes / (2 * bytes) + 1);
-  copies = std::min<std::size_t>(copies, 64);
-  std::vector<device_buffer> buffers;
-  std::vector<stage_call> pairs;
-  for (std::size_t i = 0; i < copies; ++i) {
-    buffers.emplace_back(machine, bytes, "copy source");
-    machine.upload(buffers.back().get(), x.data.data(), std::min(bytes, x.data.size()));
-    const void* from = buffers.back().get();
-    buffers.emplace_back(machine, bytes, "copy target");
-    pairs.push_back({.x = from, .y = buffers.back().get()});
-  }
-  t.copy = machine.time_copy(pairs, bytes, timing_samples);
-  return t;
 }
 
 run_result run_one(const planned_run& p, const host_matrix& x, const options& o, const stage_info& stage,
@@ -120,23 +73,36 @@ run_result run_one(const planned_run& p, const host_matrix& x, const options& o,
     memory.poison();
     simt::clear_records();
     try {
-      machine.run(memory.call());
+      stage_call call = memory.call();
+      call.plan = o.plan;
+      machine.run(call);
     } catch (const simt::fault& f) {
       r.fault = f.what();
+      r.check.pass = false;
       return r;
     }
     r.damage = memory.fetch(y, x);
-    const std::uint64_t hash = hash_of(y);
-    if (turn > 0 && hash != r.output_hash) r.differing_repeat = turn;
-    r.output_hash = hash;
+    if (o.repeat > 1) {
+      const std::uint64_t hash = hash_of(y);
+      if (turn > 0 && hash != r.output_hash) r.differing_repeat = turn;
+      r.output_hash = hash;
+    }
     if (!r.damage.empty() || r.differing_repeat) break;
   }
   if (device.simulated && o.watch) r.counted = hold_against_model(simt::records(), stage, p.shape, p.type);
   r.check = verify(x, y, stage.sum_depth(p.shape), o.check);
-  if (r.pass() && !device.simulated && p.shape.rows > 0 && p.shape.cols > 0)
-    r.timed = measure(machine, stage, x, p.shape, device.facts, o.offset);
-  else if (!device.simulated)
+  if (r.pass() && !device.simulated && p.shape.rows > 0 && p.shape.cols > 0) {
+    try {
+      timing t =
+          rotating_calls(machine, stage, x, p.shape, device.facts, o.offset).time(o.plan, timing_samples);
+      t.copy = time_copy(machine, x, device.facts, timing_samples);
+      r.timed = t;
+    } catch (const simt::error& problem) {
+      r.not_timed = problem.what();  // the result is right all the same
+    }
+  } else if (!device.simulated) {
     r.not_timed = r.pass() ? "nothing to do" : "a wrong result has no time";
+  }
   if (r.pass() && !o.output.empty()) write_npy(o.output, y);
   return r;
 }
@@ -145,6 +111,7 @@ host_matrix with_stride(const host_matrix& m, dtype type, std::int64_t ld) {
   host_matrix out(type, m.rows, m.cols, ld);
   for (std::int64_t row = 0; row < m.rows; ++row)
     for (std::int64_t col = 0; col < m.cols; ++col) out.set(row, col, m.at(row, col));
+  out.fill_padding();
   return out;
 }
 
@@ -169,7 +136,8 @@ chosen_device choose_device(const options& o, std::vector<std::unique_ptr<backen
       return chosen;
     } catch (const simt::no_device& problem) {
       if (o.device != "auto") throw usage_error(problem.what());
-      chosen.note = problem.what();
+      const std::string why = problem.what();
+      chosen.note += (chosen.note.empty() ? "" : "; ") + why.substr(0, why.find(':'));
     }
   }
   throw usage_error(fmt::format(
@@ -195,53 +163,60 @@ ledger hold_against_model(const std::vector<simt::launch_record>& launches, cons
     l.requested_write += write;
     l.sector_read += static_cast<std::int64_t>(seen.global_load.sectors * simt::sector_bytes);
     l.sector_write += static_cast<std::int64_t>(seen.global_store.sectors * simt::sector_bytes);
-    if (i >= expected || !l.mismatch.empty()) continue;
+    if (i >= expected) continue;
     const kernel_model& model = stage.launches[i];
+    const auto differs = [&](const std::string& how) {
+      l.mismatch += (l.mismatch.empty() ? "" : "; ") + how;
+    };
     if (seen.kernel != model.kernel)
-      l.mismatch = fmt::format("launch {} is {}, the model says {}", i + 1, seen.kernel, model.kernel);
-    else if (read != model.read_bytes(shape, type))
-      l.mismatch = fmt::format("{} reads {} bytes, its model {} says {}", seen.kernel, read,
-                               model.reads().text(), model.read_bytes(shape, type));
-    else if (write != model.write_bytes(shape, type))
-      l.mismatch = fmt::format("{} writes {} bytes, its model {} says {}", seen.kernel, write,
-                               model.writes().text(), model.write_bytes(shape, type));
+      differs(fmt::format("launch {} is {}, the model says {}", i + 1, seen.kernel, model.kernel));
+    if (read != model.read_bytes(shape, type))
+      differs(fmt::format("{} reads {} bytes, its model {} says {}", seen.kernel, read, model.reads().text(),
+                          model.read_bytes(shape, type)));
+    if (write != model.write_bytes(shape, type))
+      differs(fmt::format("{} writes {} bytes, its model {} says {}", seen.kernel, write,
+                          model.writes().text(), model.write_bytes(shape, type)));
   }
   return l;
 }
 
-std::vector<run_result> run_all(const options& o, const stage_info& stage, chosen_device& device) {
+std::vector<planned_run> plan_runs(const options& o, const stage_info& stage, const chosen_device& device) {
   std::vector<planned_run> plan;
-  std::optional<host_matrix> file;
   const auto add = [&](std::int64_t rows, std::int64_t cols, const std::string& input, dtype type) {
     plan.push_back({{rows, cols, o.ld_in.value_or(cols), o.ld_out.value_or(cols)}, type, input});
   };
   if (!o.input.empty()) {
-    file = read_npy(o.input);
-    add(file->rows, file->cols, o.input, o.type.value_or(file->type));
+    const host_matrix file = read_npy(o.input);
+    add(file.rows, file.cols, o.input, o.type.value_or(file.type));
   } else {
-    const std::vector<std::int64_t> rows =
-        !o.rows.empty() ? o.rows : std::vector{device.simulated ? default_rows_sim : default_rows_gpu};
-    const std::vector<std::int64_t> cols =
-        !o.cols.empty() ? o.cols : std::vector{device.simulated ? default_cols_sim : default_cols_gpu};
-    for (std::int64_t m : rows)
-      for (std::int64_t n : cols) add(m, n, o.distribution, o.type.value_or(dtype::f32));
+    const auto or_default = [&](const std::vector<std::int64_t>& given, std::int64_t simulated,
+                                std::int64_t gpu) {
+      return !given.empty() ? given : std::vector{device.simulated ? simulated : gpu};
+    };
+    for (std::int64_t m : or_default(o.rows, default_rows_sim, default_rows_gpu))
+      for (std::int64_t n : or_default(o.cols, default_cols_sim, default_cols_gpu))
+        add(m, n, o.distribution, o.type.value_or(dtype::f32));
   }
   for (const planned_run& p : plan) check_plan(p, stage, *device.machine);
+  return plan;
+}
 
-  std::vector<run_result> results;
-  for (const planned_run& p : plan) {
-    try {
-      const host_matrix x =
-          file ? with_stride(*file, p.type, p.shape.ld_in)
-               : make_input(p.input, o.seed, p.type, p.shape.rows, p.shape.cols, p.shape.ld_in);
-      results.push_back(run_one(p, x, o, stage, device));
-    } catch (const std::invalid_argument& mistake) {
-      throw usage_error(mistake.what());
-    } catch (const std::bad_alloc&) {
-      throw usage_error(fmt::format("{} does not fit in this machine's memory: use fewer --rows or --cols.",
-                                    shape_text(p.shape, p.type)));
-    }
+host_matrix make_run_input(const planned_run& p, const options& o) {
+  try {
+    if (!o.input.empty()) return with_stride(read_npy(o.input), p.type, p.shape.ld_in);
+    return make_input(p.input, o.seed, p.type, p.shape.rows, p.shape.cols, p.shape.ld_in);
+  } catch (const std::invalid_argument& mistake) {
+    throw usage_error(mistake.what());
+  } catch (const std::bad_alloc&) {
+    throw usage_error(fmt::format("{} does not fit in this machine's memory: use fewer --rows or --cols.",
+                                  shape_text(p.shape, p.type)));
   }
+}
+
+std::vector<run_result> run_all(const options& o, const stage_info& stage, chosen_device& device) {
+  std::vector<run_result> results;
+  for (const planned_run& p : plan_runs(o, stage, device))
+    results.push_back(run_one(p, make_run_input(p, o), o, stage, device));
   return results;
 }
 

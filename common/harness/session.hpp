@@ -9,6 +9,7 @@
 #include "harness/devices.hpp"
 #include "harness/options.hpp"
 #include "harness/stage_info.hpp"
+#include "harness/timing.hpp"
 #include "numerics/verify.hpp"
 #include "simt/sim/control.hpp"
 
@@ -21,7 +22,7 @@ struct chosen_device {
   const gpu_facts* gpu =
       nullptr;  ///< datasheet; on the simulator the GPU it stands for; nullptr: not in the table
   bool simulated = false;
-  std::string note;  ///< why a GPU was asked for or expected and is not used
+  std::string note;  ///< why no GPU is used, where --device auto looked for one
 };
 
 /// Picks the backend for --device. @throws usage_error if the one asked for cannot be used
@@ -32,19 +33,11 @@ struct ledger {
   std::vector<simt::launch_record> launches;
   std::int64_t requested_read = 0, requested_write = 0;  ///< bytes
   std::int64_t sector_read = 0, sector_write = 0;  ///< bytes, 32 a sector
-  std::string mismatch;  ///< empty if every launch requested exactly what the model says
+  std::string mismatch;  ///< every launch that did not request exactly what the model says; empty if none
 };
-/// @returns the counts of `launches` and, in `mismatch`, the first launch that differs from the model
+/// Adds up the launches and compares each with its model.
 ledger hold_against_model(const std::vector<simt::launch_record>& launches, const stage_info& stage,
                           const matrix_shape& shape, dtype type);
-
-struct timing {
-  double seconds = 0;  ///< median of a call
-  double fastest = 0, slowest = 0;
-  int samples = 0;
-  std::size_t rotated_bytes = 0;  ///< of all buffers that the calls rotate through
-  copy_times copy;
-};
 
 struct run_result {
   matrix_shape shape;
@@ -53,7 +46,7 @@ struct run_result {
   verdict check;
   std::string damage;  ///< what was written where nothing may be written; empty if nothing
   std::optional<int> differing_repeat;  ///< first repetition whose output had other bits
-  std::uint64_t output_hash = 0;
+  std::uint64_t output_hash = 0;  ///< of the first of several repetitions
   std::optional<ledger> counted;  ///< simulator only
   std::string fault;  ///< the simulator's report; the run stopped there
   std::optional<timing> timed;  ///< GPU only
@@ -64,6 +57,17 @@ struct run_result {
            !(counted && !counted->mismatch.empty());
   }
 };
+
+/// A shape that was found to fit, and the input that goes with it.
+struct planned_run {
+  matrix_shape shape;
+  dtype type = dtype::f32;
+  std::string input;  ///< file or distribution
+};
+/// The shapes that the options ask for. @throws usage_error with the first that cannot be run
+std::vector<planned_run> plan_runs(const options& o, const stage_info& stage, const chosen_device& device);
+/// The input of a planned run. @throws usage_error if it cannot be made or read
+host_matrix make_run_input(const planned_run& p, const options& o);
 
 /// Runs every shape that the options ask for. @throws usage_error before the first launch when one cannot be
 /// run

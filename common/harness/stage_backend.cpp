@@ -5,8 +5,12 @@
 #include <optional>
 
 #include "harness/backend.hpp"
+#include "harness/stage_info.hpp"
 #include "kernel.cuh"
 #include "kernels/copy.cuh"
+#if __has_include("pitfalls.cuh")
+#include "pitfalls.cuh"
+#endif
 
 #if defined(SIMT_BACKEND_CUDA)
 #define SOFTMAX_BACKEND cuda
@@ -25,13 +29,23 @@ namespace {
 
 template <class T>
 void enqueue(const stage_call& c, simt::stream queue) {
+  const auto* x = static_cast<const T*>(c.x);
+  auto* y = static_cast<T*>(c.y);
   simt::with_warp_size([&](auto width) {
-    softmax<width()>(static_cast<const T*>(c.x), static_cast<T*>(c.y), c.workspace, c.shape, queue);
+#if __has_include("pitfalls.cuh")
+    if (c.pitfall) return run_pitfall<width()>(c.pitfall, x, y, c.shape, queue);
+#endif
+#if defined(SOFTMAX_STAGE_TUNABLE)
+    softmax<width()>(x, y, c.workspace, c.shape, queue, c.plan);
+#else
+    softmax<width()>(x, y, c.workspace, c.shape, queue);
+#endif
   });
 }
 
 void enqueue(const stage_call& c, simt::stream queue) {
-  if (const std::string problem = shape_problem(c.shape); !problem.empty()) throw simt::error(problem);
+  if (const std::string problem = stage_problem(this_stage(), c.shape); !problem.empty())
+    throw simt::error(problem);
   switch (c.type) {
     case dtype::f32:
       return enqueue<float>(c, queue);

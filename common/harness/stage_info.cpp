@@ -38,4 +38,12 @@ element_count stage_info::writes() const {
   return sum;
 }
 
+std::string stage_problem(const stage_info& stage, const matrix_shape& s) {
+  if (std::string problem = shape_problem(s); !problem.empty()) return problem;
+  if (stage.widest_row == 0 || s.rows == 0 || s.cols <= stage.widest_row) return "";
+  return "Stage " + stage.number + " keeps a row in registers and takes at most " +
+         std::to_string(stage.widest_row) + " columns, not " + std::to_string(s.cols) +
+         ": use stage 05, which streams rows of any width.";
+}
+
 }  // namespace softmax

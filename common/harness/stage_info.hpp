@@ -18,7 +18,7 @@ struct element_count {
 
   std::int64_t of(const matrix_shape& s) const { return mn * s.rows * s.cols + m * s.rows; }
   element_count operator+(const element_count& o) const { return {mn + o.mn, m + o.m}; }
-  bool operator==(const element_count&) const = default;
+  bool operator==(const element_count& o) const { return mn == o.mn && m == o.m; }
   /// "5MN+2M"
   std::string text() const;
 };
@@ -36,6 +36,16 @@ struct kernel_model {
   std::int64_t write_bytes(const matrix_shape& s, dtype t) const;
 };
 
+/// A mistake worth seeing: code beside the kernel that makes it, and an input that shows it.
+struct pitfall_info {
+  std::string name;
+  std::string claim;  ///< what goes wrong, one line
+  std::string distribution;
+  std::int64_t rows = 4, cols = 0;
+  dtype type = dtype::f32;
+  bool is_right = false;  ///< the result is right, and the cost is what goes wrong
+};
+
 /// One stage of the workbook.
 struct stage_info {
   std::string number;  ///< "01"
@@ -46,11 +56,16 @@ struct stage_info {
   std::int64_t widest_row = 0;  ///< most columns; 0: no limit
   /// Most additions on the way of one term into the row sum: the error bound grows with it.
   double (*sum_depth)(const matrix_shape&) = nullptr;
+  bool tunable = false;  ///< takes a launch_plan
+  std::vector<pitfall_info> pitfalls;
   std::string next;  ///< what to try next, one line
 
   element_count reads() const;
   element_count writes() const;
 };
+
+/// Why the stage does not take the shape, in one sentence; empty if it does.
+std::string stage_problem(const stage_info& stage, const matrix_shape& s);
 
 /// The stage that this program is built from; defined by the stage's own stage.hpp.
 const stage_info& this_stage();

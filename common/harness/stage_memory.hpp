@@ -17,7 +17,8 @@ std::int64_t matrix_bytes(std::int64_t rows, std::int64_t ld, dtype t);
 /// Scratch memory of a call. @throws usage_error if 64 bits cannot count it
 std::int64_t workspace_bytes(const stage_info& stage, const matrix_shape& s);
 
-/// x, y and workspace on the device. y lies between guards that must stay as they are.
+/// x, y and workspace on the device. On a GPU, y lies between guards that must stay as they are; the
+/// simulator watches every access, and a store outside y is a fault there, at its line.
 class stage_memory {
  public:
   static constexpr std::size_t guard_bytes = 4096;
@@ -38,7 +39,7 @@ class stage_memory {
   backend& machine_;
   matrix_shape shape_;
   dtype type_;
-  std::size_t shift_ = 0, y_bytes_ = 0;
+  std::size_t shift_ = 0, guard_ = 0, y_bytes_ = 0;
   device_buffer x_, y_, workspace_;
 };
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 namespace softmax {
 namespace {
@@ -60,8 +61,10 @@ double load(dtype t, const void* data, std::int64_t index) {
 }
 
 void store(dtype t, void* data, std::int64_t index, double value) {
-  // Through fp32: the inputs that this project makes are fp32 numbers, so nothing is rounded twice.
-  const auto single = static_cast<float>(value);
+  // Through fp32, which rounds twice in rare ties. One NaN for all: an odd one from a file could look like
+  // poison.
+  const float single =
+      std::isnan(value) ? std::numeric_limits<float>::quiet_NaN() : static_cast<float>(value);
   switch (t) {
     case dtype::f32:
       return write(data, index, single);

@@ -17,7 +17,7 @@ std::optional<dtype> parse_dtype(std::string_view text);
 
 /// Element `index` of an array of `t`, exactly.
 double load(dtype t, const void* data, std::int64_t index);
-/// Stores the value rounded to nearest even in `t`.
+/// Stores the value, rounded to fp32 and then to nearest even in `t`; any NaN as the canonical one.
 void store(dtype t, void* data, std::int64_t index, double value);
 /// The bits of element `index`, in the low end of the result.
 std::uint32_t bits_of(dtype t, const void* data, std::int64_t index);

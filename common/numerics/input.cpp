@@ -154,15 +154,18 @@ host_matrix make_input(const std::string& text, std::uint64_t seed, dtype type, 
   const place shape{0, 0, rows, cols, seed};
   const generator value = find(text, shape);
   host_matrix m(type, rows, cols, ld);
+  if (rows == 0 || cols == 0) return m;
   const auto fill = [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t row = begin; row < end; ++row)
       for (std::int64_t col = 0; col < cols; ++col) m.set(row, col, value({row, col, rows, cols, seed}));
   };
   const std::int64_t cores = std::max(1u, std::thread::hardware_concurrency());
   std::vector<std::jthread> threads;
-  for (std::int64_t i = 1; i < cores; ++i)
-    threads.emplace_back([&fill, rows, cores, i] { fill(rows * i / cores, rows * (i + 1) / cores); });
-  fill(0, rows / cores);
+  const std::int64_t share = (rows - 1) / cores + 1;
+  for (std::int64_t begin = share; begin < rows; begin += share)
+    threads.emplace_back([&fill, begin, end = std::min(rows, begin + share)] { fill(begin, end); });
+  fill(0, std::min(rows, share));
+  m.fill_padding();
   return m;
 }
 

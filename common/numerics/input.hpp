@@ -1,7 +1,8 @@
 #pragma once
 /// @file
-/// Seeded inputs. Element (row, col) depends on the seed and its place alone, so any row of a huge matrix can
-/// be made by itself, and the same numbers come out on every machine.
+/// Seeded inputs. An element depends on the seed, its place and the number of columns alone, whatever the
+/// number of rows or threads. Logarithm and cosine come from the C library, so the last bit may differ
+/// between machines.
 #include <cstdint>
 #include <string>
 #include <vector>

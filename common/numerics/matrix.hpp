@@ -27,6 +27,12 @@ struct host_matrix {
         ld(ld),
         data(static_cast<std::size_t>(rows * ld) * size_of(type), std::byte{0xff}) {}
 
+  /// Makes the padding the canonical NaN: not the bits of poison, so that a kernel which copies it is seen to
+  /// write.
+  void fill_padding() {
+    for (std::int64_t row = 0; row < rows; ++row)
+      for (std::int64_t col = cols; col < ld; ++col) set(row, col, __builtin_nan(""));
+  }
   double at(std::int64_t row, std::int64_t col) const { return load(type, data.data(), row * ld + col); }
   void set(std::int64_t row, std::int64_t col, double value) {
     store(type, data.data(), row * ld + col, value);

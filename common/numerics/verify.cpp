@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <exception>
 #include <mutex>
 #include <thread>
 #include <utility>
@@ -121,7 +122,8 @@ verdict verify(const host_matrix& x, const host_matrix& y, double sum_depth, row
   verdict total;
   std::mutex guard;
   std::atomic<std::size_t> next{0};
-  const auto work = [&] {
+  std::exception_ptr trouble;  // of one of the threads
+  const auto check_rows = [&] {
     std::vector<double> in(x.cols), want(x.cols);
     verdict mine;
     for (std::size_t i; (i = next.fetch_add(1)) < rows.size();) {
@@ -132,12 +134,21 @@ verdict verify(const host_matrix& x, const host_matrix& y, double sum_depth, row
     const std::scoped_lock lock(guard);
     merge(total, mine);
   };
+  const auto work = [&] {
+    try {
+      check_rows();
+    } catch (...) {
+      const std::scoped_lock lock(guard);
+      trouble = std::current_exception();
+    }
+  };
   {
     std::vector<std::jthread> threads;
     const std::size_t cores = std::max(1u, std::thread::hardware_concurrency());
     for (std::size_t i = 1; i < std::min(cores, rows.size()); ++i) threads.emplace_back(work);
     work();
   }
+  if (trouble) std::rethrow_exception(trouble);
   total.pass = total.failures == 0;
   return total;
 }

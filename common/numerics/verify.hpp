@@ -32,7 +32,7 @@ struct verdict {
   std::int64_t special_rows = 0;  ///< checked rows whose right answer is NaN
   std::int64_t zero_output_would_fail = 0;  ///< elements that an all-zero output would get wrong
   element_report worst;  ///< the first failure, else the error nearest to its limit
-  double largest_ulp = 0;  ///< over all checked elements
+  double largest_ulp = 0;  ///< over the elements that are right
 };
 
 /// Which rows to look at: all, or a sample of about `rows` that holds the first and the last ones.

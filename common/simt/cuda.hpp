@@ -75,6 +75,7 @@ inline std::string kernel_name(const void* kernel) {
 #if CUDART_VERSION >= 12030
   const char* name = nullptr;
   if (cudaFuncGetName(&name, kernel) == success && name) return name;
+  (void)cudaGetLastError();
 #else
   (void)kernel;
 #endif
@@ -84,6 +85,11 @@ inline std::string kernel_name(const void* kernel) {
 /// The one place where a kernel is launched, so that no launch goes unchecked.
 template <class... P, class... A>
 void launch(void (*kernel)(P...), const geometry& g, A... args) {
+  constexpr std::size_t without_asking = 48 * 1024;  // more dynamic shared memory has to be asked for
+  if (g.shared_bytes > without_asking)
+    (void)cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel),
+                               cudaFuncAttributeMaxDynamicSharedMemorySize,
+                               static_cast<int>(g.shared_bytes));  // refused: the launch will say so
   kernel<<<g.grid, g.block, g.shared_bytes, g.queue>>>(static_cast<P>(args)...);
   if (const status s = cudaGetLastError(); s != success)
     check(s, ("launch of " + kernel_name(reinterpret_cast<const void*>(kernel))).c_str(), g.file, g.line);
@@ -94,6 +100,9 @@ template <class F>
 void with_warp_size(F f) {
   f(std::integral_constant<int, 32>());
 }
+
+// The shuffles. Takes part: every lane of the warp, or the result is undefined. Valid on: every lane.
+// Barrier: none. Width is a power of two, at most the warp.
 
 /// Lane `source` of each group of Width lanes gives its value to the whole group.
 template <int Width, class T>
@@ -142,7 +151,9 @@ inline device find_device(int index) {
   SIMT_CHECK(cudaGetDeviceProperties(&p, index));
   const auto attribute = [index](cudaDeviceAttr a) {
     int value = 0;
-    return cudaDeviceGetAttribute(&value, a, index) == success ? value : 0;
+    if (cudaDeviceGetAttribute(&value, a, index) == success) return value;
+    (void)cudaGetLastError();  // or the next launch would report it as its own
+    return 0;
   };
   device d;
   d.name = p.name;

@@ -32,9 +32,11 @@ struct device_query {
   int runtime_version = 0;  ///< of the toolkit this program was built with
 };
 
-/// "13.0" from CUDA's 13000.
+/// "13.0" from CUDA's 13000, "5.2" from HIP's 50221153.
 inline std::string version_text(int version) {
-  return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+  const bool hip = version >= 1000000;
+  return std::to_string(version / (hip ? 10000000 : 1000)) + "." +
+         std::to_string(hip ? version / 100000 % 100 : version % 1000 / 10);
 }
 
 /// Why device `index` cannot be used, in one sentence; empty when it can.

@@ -96,6 +96,9 @@ void with_warp_size(F f) {
     f(std::integral_constant<int, 32>());
 }
 
+// The shuffles. Takes part: every lane of the warp, or the result is undefined. Valid on: every lane.
+// Barrier: none. Width is a power of two, at most the warp.
+
 /// Lane `source` of each group of Width lanes gives its value to the whole group.
 template <int Width, class T>
 __device__ inline T shuffle(T value, int source) {
@@ -111,7 +114,11 @@ template <int Width, class T>
 __device__ inline T shuffle_down(T value, int delta) {
   return __shfl_down(value, delta, Width);
 }
-__device__ inline void sync_warp() { __builtin_amdgcn_wave_barrier(); }
+__device__ inline void sync_warp() {
+  __builtin_amdgcn_fence(__ATOMIC_RELEASE, "wavefront");
+  __builtin_amdgcn_wave_barrier();
+  __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "wavefront");
+}
 
 /// The block's dynamic shared memory, as many bytes as the launch asked for.
 template <class T>
@@ -143,7 +150,9 @@ inline device find_device(int index) {
   SIMT_CHECK(hipGetDeviceProperties(&p, index));
   const auto attribute = [index](hipDeviceAttribute_t a) {
     int value = 0;
-    return hipDeviceGetAttribute(&value, a, index) == success ? value : 0;
+    if (hipDeviceGetAttribute(&value, a, index) == success) return value;
+    (void)hipGetLastError();  // or the next launch would report it as its own
+    return 0;
   };
   device d;
   d.name = p.name;
@@ -155,8 +164,7 @@ inline device find_device(int index) {
   d.shared_bytes_per_block = attribute(hipDeviceAttributeMaxSharedMemoryPerBlock);
   d.l2_bytes = p.l2CacheSize;
   d.memory_bytes = p.totalGlobalMem;
-  d.peak_bytes_per_second = 2.0 * 1e3 * attribute(hipDeviceAttributeMemoryClockRate) *
-                            attribute(hipDeviceAttributeMemoryBusWidth) / 8;
+  // Clock and bus width do not tell the data rate of HBM3 and GDDR6, so the peak stays unknown here.
   d.driver_version = q.driver_version;
   d.runtime_version = q.runtime_version;
   return d;

@@ -4,7 +4,6 @@
 /// hip.hpp define the same names in the same order. See docs/simulator.md for what is modelled and what is
 /// not.
 #include <Eigen/Core>
-#include <bit>
 #include <chrono>
 #include <cmath>
 #include <cstddef>
@@ -150,6 +149,9 @@ T exchange_value(exchange_kind kind, int width, T value, int operand, const char
   __builtin_memcpy(&value, &bits, sizeof value);
   return value;
 }
+
+// The shuffles. Takes part: every lane of the warp, or the run stops. Valid on: every lane. Barrier: none.
+// Width is a power of two, at most the warp.
 
 /// Lane `source` of each group of Width lanes gives its value to the whole group.
 template <int Width, class T>

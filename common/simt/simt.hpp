@@ -1,17 +1,18 @@
 #pragma once
 /// @file
-/// The one header a kernel includes. CUDA and HIP spell most of the language alike (`__global__`,
-/// `threadIdx`,
-/// `__shared__`, `__syncthreads`), and kernels use that spelling directly. This layer wraps only what
-/// differs, with the same names in the same order in each backend file, so that `diff cuda.hpp hip.hpp` is a
-/// porting guide.
+// clang-format off
+/// The one header a kernel includes. CUDA and HIP spell most of the language alike (`__global__`, `threadIdx`,
+/// `__shared__`, `__syncthreads`), and kernels use that spelling directly. This layer wraps only what differs,
+/// with the same names in the same order in each backend file: `diff cuda.hpp hip.hpp` is a porting guide.
 ///
-/// | host                                                       | device |
-/// |------------------------------------------------------------|--------------------------------------------|
-/// | `status` `success` `describe` `advice` `check`             | `half` `bfloat16` | | `allocate` `release`
-/// `copy_to_device` `copy_to_host`       | `shuffle` `shuffle_xor` `shuffle_down`     | | `poison`
-/// `synchronize` `stream` `launch` `with_warp_size`  | `sync_warp` `dynamic_shared`               | |
-/// `find_device` `free_memory` `stopwatch`                    |                                            |
+/// | host                                                      | device                                   |
+/// |-----------------------------------------------------------|------------------------------------------|
+/// | `status` `success` `describe` `advice` `check`            | `half` `bfloat16`                        |
+/// | `allocate` `release` `copy_to_device` `copy_to_host`      | `shuffle` `shuffle_xor` `shuffle_down`   |
+/// | `copy_on_device` `poison` `synchronize` `stream`          | `sync_warp` `dynamic_shared`             |
+/// | `geometry` `launch` `with_warp_size`                      |                                          |
+/// | `query_devices` `find_device` `free_memory` `stopwatch`   |                                          |
+// clang-format on
 #include "simt/device.hpp"
 #include "simt/error.hpp"
 
@@ -23,5 +24,5 @@
 #include "simt/sim.hpp"
 #else
 #error \
-    "link one of softmax::cuda, softmax::hip or softmax::sim: it says for which machine this file is compiled"
+    "define one of SIMT_BACKEND_CUDA, SIMT_BACKEND_HIP or SIMT_BACKEND_SIM: they say for which machine this file is compiled"
 #endif

@@ -3,6 +3,11 @@
 /// Tells AddressSanitizer, where it is compiled in, which stack the code runs on. Costs nothing otherwise.
 #include <cstddef>
 
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) && !defined(__SANITIZE_ADDRESS__)
+#define __SANITIZE_ADDRESS__ 1  // as gcc spells it
+#endif
+#endif
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>

@@ -13,7 +13,8 @@
 namespace simt {
 inline namespace sim {
 
-/// Bytes in the smallest piece of memory that a GPU moves. A warp instruction is charged for each it touches.
+/// Bytes in a sector, the unit in which NVIDIA's L1 and L2 caches move memory. A warp instruction is charged
+/// for each that it touches. AMD's caches have lines of 64 or 128 bytes instead.
 inline constexpr std::size_t sector_bytes = 32;
 
 /// How the simulated device is built. Set it between launches only.

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <exception>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -80,12 +81,14 @@ struct borrowed_stack {
   void deallocate(boost::context::stack_context&) noexcept {}
 };
 
-unsigned char* map_stacks() {
-  const std::size_t bytes = max_threads_per_block * (stack_bytes + page);
+/// `count` stacks, each above a page that may not be touched.
+unsigned char* map_stacks(int count) {
+  const std::size_t bytes = count * (stack_bytes + page);
   void* p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (p == MAP_FAILED) throw std::bad_alloc();
   auto* base = static_cast<unsigned char*>(p);
-  for (int i = 0; i < max_threads_per_block; ++i) mprotect(base + i * (stack_bytes + page), page, PROT_NONE);
+  for (int i = 0; i < count; ++i)
+    if (mprotect(base + i * (stack_bytes + page), page, PROT_NONE) != 0) throw std::bad_alloc();
   return base;
 }
 
@@ -109,23 +112,32 @@ void find_static_shared(std::uintptr_t& begin, std::size_t& bytes) {
 }
 
 /// Is the address in the program's own constants and globals?
-bool in_program(std::uintptr_t address, bool write) {
+bool in_program(std::uintptr_t address) {
   struct query {
     std::uintptr_t address;
-    bool write, found;
-  } q{address, write, false};
+    bool found;
+  } q{address, false};
   dl_iterate_phdr(
       [](dl_phdr_info* info, std::size_t, void* p) {
         auto& wanted = *static_cast<query*>(p);
         for (int i = 0; i < info->dlpi_phnum; ++i) {
           const auto& segment = info->dlpi_phdr[i];
-          if (segment.p_type != PT_LOAD || (wanted.write && !(segment.p_flags & PF_W))) continue;
-          if (wanted.address - (info->dlpi_addr + segment.p_vaddr) < segment.p_memsz) wanted.found = true;
+          if (segment.p_type == PT_LOAD &&
+              wanted.address - (info->dlpi_addr + segment.p_vaddr) < segment.p_memsz)
+            wanted.found = true;
         }
         return wanted.found ? 1 : 0;
       },
       &q);
   return q.found;
+}
+
+const char* const misaligned_advice =
+    "make the address a multiple of the access size, or peel the first elements of the row";
+std::string misaligned_text(unsigned size) { return " is no multiple of " + std::to_string(size); }
+
+bool at_warp_operation(const lane& l) {
+  return l.state == lane_state::at_shuffle || l.state == lane_state::at_warp_barrier;
 }
 
 bool all_set(const unsigned char* flags, unsigned count) {
@@ -136,14 +148,24 @@ bool all_set(const unsigned char* flags, unsigned count) {
 
 }  // namespace
 
-worker::worker() : lanes_(max_threads_per_block), stacks_(map_stacks()) {}
+worker::worker() : lanes_(max_threads_per_block) {}
 
 worker::~worker() {
   // A fiber that is suspended inside a kernel must not be unwound: it would run through frames that cannot
   // throw.
-  for (lane& l : lanes_)
-    if (l.fiber) new (&l.fiber) std::optional<boost::context::fiber>();
-  munmap(stacks_, max_threads_per_block * (stack_bytes + page));
+  drop_fibers();
+  if (stacks_) munmap(stacks_, stack_count_ * (stack_bytes + page));
+}
+
+void worker::drop_fibers() {
+  for (int t = 0; t < stack_count_; ++t) {
+    lane& l = lanes_[t];
+    new (&l.fiber) std::optional<boost::context::fiber>();
+    new (&l.scheduler) std::optional<boost::context::fiber>();
+    l.started = false;
+    l.stack = {};
+    forget_stack(stack_of(l), stack_bytes);
+  }
 }
 
 void worker::create_fiber(lane& l) {
@@ -183,6 +205,14 @@ void worker::begin(const launch_job& j) {
   dynamic_shared = dynamic_.data() + (16 - reinterpret_cast<std::uintptr_t>(dynamic_.data()) % 16) % 16;
   std::fill(std::begin(recent_), std::end(recent_), nullptr);
   const int threads = static_cast<int>(j.block.x * j.block.y * j.block.z);
+  if (threads > stack_count_) {
+    drop_fibers();
+    if (stacks_) munmap(stacks_, stack_count_ * (stack_bytes + page));
+    stacks_ = nullptr;
+    stack_count_ = 0;
+    stacks_ = map_stacks(threads);
+    stack_count_ = threads;
+  }
   warps_.resize((threads + j.warp_size - 1) / j.warp_size);
   for (int t = 0; t < max_threads_per_block; ++t) {
     lane& l = lanes_[t];
@@ -230,9 +260,15 @@ std::uint64_t worker::exchange(exchange_kind kind, int width, std::uint64_t bits
                                const char* file, int line) {
   lane& l = *current;
   warp& w = warps_[l.warp];
+  if (width > job->warp_size)
+    fail({.kind = fault_kind::divergent_shuffle,
+          .site = {file, line},
+          .text = "a shuffle over " + std::to_string(width) + " lanes, but a warp has " +
+                  std::to_string(job->warp_size),
+          .next = "take the width from the template argument WarpSize, never from a literal"});
   auto& slot = w.slot[w.phase % 2];
   slot[l.index] = bits;
-  wait(lane_state::at_warp_operation, file, line);
+  wait(lane_state::at_shuffle, file, line);
   const int group = l.index / width * width;
   int source = l.index;
   switch (kind) {
@@ -266,19 +302,19 @@ std::optional<fault_info> worker::run_until_all_wait() {
         lane& l = lanes_[w.first + i];
         if (l.state == lane_state::ready) resume(l);
         if (l.state == lane_state::faulted) return fault_;
-        waiting += l.state == lane_state::at_warp_operation;
+        waiting += at_warp_operation(l);
       }
       if (waiting == 0) break;
       const lane* first = nullptr;
       bool same_place = true;
       for (int i = 0; i < w.count; ++i) {
         const lane& l = lanes_[w.first + i];
-        if (l.state != lane_state::at_warp_operation) continue;
+        if (!at_warp_operation(l)) continue;
         if (!first) first = &l;
-        same_place = same_place && l.site == first->site;
+        same_place = same_place && l.state == first->state && l.site == first->site;
       }
       if (waiting == w.count && w.count == job->warp_size && same_place) {
-        ++totals.shuffles;
+        totals.shuffles += first->state == lane_state::at_shuffle;
         ++w.phase;
         release(w);
         continue;
@@ -366,13 +402,8 @@ std::optional<fault_info> worker::run_block(std::uint64_t block) {
   if (found) {
     // The block is abandoned where it stands: its fibers are dropped, not unwound, and their stacks used
     // again.
-    for (int t = 0; t < threads; ++t) {
-      new (&lanes_[t].fiber) std::optional<boost::context::fiber>();
-      new (&lanes_[t].scheduler) std::optional<boost::context::fiber>();
-      lanes_[t].started = false;
-      lanes_[t].stack = {};
-      forget_stack(stack_of(lanes_[t]), stack_bytes);
-    }
+    drop_fibers();
+    for (warp& w : warps_) w.log.discard();
   }
   return found;
 }
@@ -409,9 +440,8 @@ void worker::access(const void* pc, std::uintptr_t address, unsigned size, bool 
   }
   if (address % size != 0) {
     f.kind = fault_kind::misaligned;
-    f.text = "byte " + std::to_string(offset) + " of " + region_text(*r) + " is no multiple of " +
-             std::to_string(size);
-    f.next = "make the address a multiple of the access size, or peel the first elements of the row";
+    f.text = "byte " + std::to_string(offset) + " of " + region_text(*r) + misaligned_text(size);
+    f.next = misaligned_advice;
     fail(std::move(f));
   }
   if (write) {
@@ -429,13 +459,22 @@ void worker::access(const void* pc, std::uintptr_t address, unsigned size, bool 
 bool worker::check_shared(const void* pc, std::uintptr_t address, unsigned size, bool write) {
   unsigned char* written = nullptr;
   const auto dynamic_begin = reinterpret_cast<std::uintptr_t>(dynamic_shared);
-  if (address - tls_begin_ < tls_bytes_)
+  if (address - tls_begin_ < tls_bytes_ && size <= tls_bytes_ - (address - tls_begin_))
     written = static_written_.data() + (address - tls_begin_);
   else if (address - dynamic_begin < job->shared_bytes &&
            size <= job->shared_bytes - (address - dynamic_begin))
     written = dynamic_written_.data() + (address - dynamic_begin);
   else
     return false;
+  if (address % size != 0)
+    fail({.kind = fault_kind::misaligned,
+          .pc = pc,
+          .address = address,
+          .size = size,
+          .write = write,
+          .where = space::shared,
+          .text = "the address" + misaligned_text(size),
+          .next = misaligned_advice});
   if (write) {
     std::memset(written, 1, size);
   } else if (!all_set(written, size)) {
@@ -458,7 +497,7 @@ void worker::check_elsewhere(const void* pc, std::uintptr_t address, unsigned si
   const auto own = reinterpret_cast<std::uintptr_t>(stacks_) + current->linear * (stack_bytes + page);
   if (address - own < stack_bytes + page) return;
   if (!write && address - reinterpret_cast<std::uintptr_t>(job->arguments) < job->argument_bytes) return;
-  if (in_program(address, write)) return;
+  if (!write && in_program(address)) return;
   fault_info f{.pc = pc, .address = address, .size = size, .write = write, .where = space::global};
   const auto dynamic_begin = reinterpret_cast<std::uintptr_t>(dynamic_shared);
   if (job->shared_bytes > 0 && address - dynamic_begin + page < job->shared_bytes + 2 * page) {
@@ -514,7 +553,10 @@ void run_grid(const void* kernel, const geometry& g, void (*invoke)(const void*,
   const launch_job job{kernel,  invoke,         arguments,   argument_bytes, g.grid,
                        g.block, g.shared_bytes, s.warp_size, s.check};
   const std::uint64_t blocks = std::uint64_t{g.grid.x} * g.grid.y * g.grid.z;
-  const std::uint64_t cores = s.workers > 0 ? s.workers : std::max(1u, std::thread::hardware_concurrency());
+  const std::uint64_t wanted = s.workers > 0 ? s.workers : std::max(1u, std::thread::hardware_concurrency());
+  // Each stack and its guard are two mappings, and Linux gives a process 65530 of them by default.
+  constexpr std::uint64_t most_workers = 16;
+  const std::uint64_t cores = std::min(wanted, most_workers);
   const auto count = static_cast<std::size_t>(std::min(blocks, cores));
   auto& pool = workers(count);
 
@@ -523,18 +565,25 @@ void run_grid(const void* kernel, const geometry& g, void (*invoke)(const void*,
   std::atomic<std::uint64_t> first_fault{UINT64_MAX};
   std::mutex guard;
   std::optional<fault_info> fault;
+  std::exception_ptr trouble;
   const auto work = [&](worker& w, bool reports_progress) {
-    w.begin(job);
-    for (std::uint64_t b; (b = next.fetch_add(1)) < std::min(blocks, first_fault.load());) {
-      if (auto found = w.run_block(b)) {
-        const std::scoped_lock lock(guard);
-        if (b < first_fault.load()) {
-          first_fault = b;
-          fault = std::move(found);
+    try {
+      w.begin(job);
+      std::uint64_t done = 0;
+      for (std::uint64_t b; (b = next.fetch_add(1)) < std::min(blocks, first_fault.load());) {
+        if (auto found = w.run_block(b)) {
+          const std::scoped_lock lock(guard);
+          if (b < first_fault.load()) {
+            first_fault = b;
+            fault = std::move(found);
+          }
         }
+        if (reports_progress && ++done % 64 == 0)
+          s.on_progress(static_cast<double>(b) / static_cast<double>(blocks));
       }
-      if (reports_progress && b % 64 == 0)
-        s.on_progress(static_cast<double>(b) / static_cast<double>(blocks));
+    } catch (...) {
+      const std::scoped_lock lock(guard);
+      trouble = std::current_exception();
     }
   };
   {
@@ -542,6 +591,7 @@ void run_grid(const void* kernel, const geometry& g, void (*invoke)(const void*,
     for (std::size_t i = 1; i < count; ++i) threads.emplace_back([&, i] { work(*pool[i], false); });
     work(*pool[0], static_cast<bool>(s.on_progress));
   }
+  if (trouble) std::rethrow_exception(trouble);
   if (fault) throw explain(*fault, job);
 
   launch_record record;
@@ -567,7 +617,7 @@ void block_barrier(const char* file, int line) {
 }
 void warp_barrier(const char* file, int line) {
   const inside_simulator inside;
-  inside.w.exchange(exchange_kind::from_lane, inside.w.job->warp_size, 0, 0, file, line);
+  inside.w.wait(lane_state::at_warp_barrier, file, line);
 }
 std::uint64_t exchange(exchange_kind kind, int width, std::uint64_t bits, int operand, const char* file,
                        int line) {

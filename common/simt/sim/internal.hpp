@@ -69,12 +69,18 @@ class warp_log {
   }
   /// Adds up what was logged since the last call, then forgets it. Called when the lanes of the warp meet.
   void flush(launch_record& totals);
+  /// Forgets what was logged, uncounted.
+  void discard();
 
  private:
   site_log& find(const void* pc, unsigned size, bool write, space where) {
-    if (last_ < used_ && sites_[last_].pc == pc) return sites_[last_];
+    // One call may serve shared and global memory, or load and store: its address alone does not tell.
+    const auto matches = [&](const site_log& s) {
+      return s.pc == pc && s.size == size && s.write == write && s.where == where;
+    };
+    if (last_ < used_ && matches(sites_[last_])) return sites_[last_];
     for (last_ = 0; last_ < used_; ++last_)
-      if (sites_[last_].pc == pc) return sites_[last_];
+      if (matches(sites_[last_])) return sites_[last_];
     if (used_ == sites_.size()) sites_.emplace_back();
     site_log& site = sites_[used_++];
     site.pc = pc;
@@ -88,7 +94,7 @@ class warp_log {
   std::size_t last_ = 0;
 };
 
-enum class lane_state : unsigned char { ready, at_barrier, at_warp_operation, exited, faulted };
+enum class lane_state : unsigned char { ready, at_barrier, at_shuffle, at_warp_barrier, exited, faulted };
 
 struct sync_site {
   const char* file = "";
@@ -171,6 +177,7 @@ class worker {
  private:
   void resume(lane& l);
   void create_fiber(lane& l);
+  void drop_fibers();
   unsigned char* stack_of(const lane& l) const;  // its lowest address
   void release(warp& w);
   std::optional<fault_info> run_until_all_wait();
@@ -182,6 +189,7 @@ class worker {
   std::vector<lane> lanes_;
   std::vector<warp> warps_;
   unsigned char* stacks_ = nullptr;
+  int stack_count_ = 0;
   stack_switch scheduler_stack_;
   const void* scheduler_bottom_ = nullptr;
   std::size_t scheduler_bytes_ = 0;

@@ -61,8 +61,13 @@ void warp_log::flush(launch_record& totals) {
     } else {
       (site.write ? totals.shared_store : totals.shared_load) += sum;
     }
-    for (auto& lane : site.address) lane.clear();
   }
+  discard();
+}
+
+void warp_log::discard() {
+  for (std::size_t s = 0; s < used_; ++s)
+    for (auto& lane : sites_[s].address) lane.clear();
   used_ = 0;
   last_ = 0;
 }
@@ -73,6 +78,16 @@ inline void observe(const void* address, unsigned size, bool write, const void* 
   if (!running || !running->job->check) return;
   const inside_simulator inside;
   inside.w.access(pc, reinterpret_cast<std::uintptr_t>(address), size, write);
+}
+
+void observe_range(const void* address, unsigned long size, bool write, const void* pc) {
+  const auto* byte = static_cast<const char*>(address);
+  while (size > 0) {
+    const bool word = size >= 4 && reinterpret_cast<std::uintptr_t>(byte) % 4 == 0;
+    observe(byte, word ? 4 : 1, write, pc);
+    byte += word ? 4 : 1;
+    size -= word ? 4 : 1;
+  }
 }
 
 }  // namespace
@@ -115,11 +130,12 @@ SIMT_COMPOUND_HOOK(4)
 SIMT_COMPOUND_HOOK(8)
 SIMT_COMPOUND_HOOK(16)
 
+// A structure moved as a whole. A GPU moves it in words at the most, unless the type promises more alignment.
 void __tsan_read_range(void* address, unsigned long size) {
-  simt::detail::observe(address, static_cast<unsigned>(size), false, __builtin_return_address(0));
+  simt::detail::observe_range(address, size, false, __builtin_return_address(0));
 }
 void __tsan_write_range(void* address, unsigned long size) {
-  simt::detail::observe(address, static_cast<unsigned>(size), true, __builtin_return_address(0));
+  simt::detail::observe_range(address, size, true, __builtin_return_address(0));
 }
 void __tsan_init() {}
 void __tsan_func_entry(void*) {}

@@ -1,0 +1,38 @@
+#pragma once
+/// @file
+/// Time on a GPU, with cold caches.
+#include <string>
+#include <vector>
+
+#include "harness/stage_memory.hpp"
+
+namespace softmax {
+
+struct timing {
+  double seconds = 0;  ///< median of a call
+  double fastest = 0, slowest = 0;
+  int samples = 0;
+  std::size_t rotated_bytes = 0;  ///< of all buffers that the calls rotate through
+  copy_times copy;
+};
+
+/// Calls of one shape on several sets of buffers, together three times as large as the L2 cache where memory
+/// allows, so that a call finds nothing of its own left there.
+class rotating_calls {
+ public:
+  rotating_calls(backend& machine, const stage_info& stage, const host_matrix& x, const matrix_shape& s,
+                 const simt::device& facts, std::int64_t offset);
+  /// Times `samples` batches of calls with `plan`. The copy is not measured.
+  timing time(const launch_plan& plan, int samples);
+
+ private:
+  backend& machine_;
+  std::vector<stage_memory> memory_;
+  std::vector<stage_call> calls_;
+  std::size_t bytes_ = 0;
+};
+
+/// The best copy kernel over as many bytes as x has elements for, with cold caches.
+copy_times time_copy(backend& machine, const host_matrix& x, const simt::device& facts, int samples);
+
+}  // namespace softmax

@@ -1,0 +1,200 @@
+#include "harness/tune.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "harness/report.hpp"
+#include "harness/stage_memory.hpp"
+#include "harness/timing.hpp"
+#include "harness/usage_error.hpp"
+#include "numerics/input.hpp"
+
+namespace softmax {
+namespace {
+
+constexpr int most_threads = 1024;
+constexpr int fewest_row_threads = 8;
+constexpr int most_items = 64;
+constexpr int samples = 15;
+// A thread keeps its columns in registers, and about two dozen values beside them. An estimate, for the model
+// alone.
+constexpr int registers_beside_items = 24;
+
+double useful_bytes(const matrix_shape& s, dtype t) {
+  return 2.0 * static_cast<double>(s.rows) * static_cast<double>(s.cols) * static_cast<double>(size_of(t));
+}
+
+/// The plan that a launch record shows: how the stage's own rule decided.
+launch_plan plan_of(std::int64_t grid, std::int64_t block, const matrix_shape& s, int warp_size) {
+  int rows = 1;
+  while (rows < 8 && (s.rows + rows - 1) / rows > grid) rows *= 2;
+  return {.warps = static_cast<int>(block / warp_size), .rows = rows};
+}
+
+/// What the rule would launch, asked from the simulator's record of one small call.
+launch_plan rule_plan(const matrix_shape& s, dtype type, const stage_info& stage, backend& simulator,
+                      int warp_size) {
+  const matrix_shape few{64, s.cols, s.cols, s.cols};
+  const host_matrix x = make_input("const:0", 1, type, few.rows, few.cols, few.cols);
+  stage_memory memory(simulator, stage, x, few);
+  simt::configuration().warp_size = warp_size;
+  simt::clear_records();
+  simulator.run(memory.call());
+  const simt::launch_record& seen = simt::records().back();
+  return plan_of(seen.grid, seen.block, few, warp_size);
+}
+
+bool same(const launch_plan& a, const launch_plan& b) { return a.warps == b.warps && a.rows == b.rows; }
+
+/// Is `a` better than `b`? On a GPU by time. By the model: as many bytes in flight as are needed come first,
+/// then the larger share of lanes that hold data, then fewer warps to combine.
+bool better(const tuned_plan& a, const tuned_plan& b, double needed, std::int64_t cols) {
+  if (a.seconds > 0 || b.seconds > 0) return a.seconds < b.seconds;
+  const double fa = std::min(a.full.bytes_in_flight, needed), fb = std::min(b.full.bytes_in_flight, needed);
+  if (fa != fb) return fa > fb;
+  const auto filled = [&](const tuned_plan& p) {
+    return static_cast<double>(cols) / (p.row_threads * p.items);
+  };
+  if (filled(a) != filled(b)) return filled(a) > filled(b);
+  return a.row_threads < b.row_threads;
+}
+
+}  // namespace
+
+std::vector<tuned_plan> possible_plans(std::int64_t cols, int warp_size) {
+  std::vector<tuned_plan> plans;
+  for (int warps = 1; warps <= 32; warps *= 2)
+    for (int rows = 1; rows <= 8; rows *= 2) {
+      tuned_plan p;
+      p.plan = {.warps = warps, .rows = rows};
+      const int threads = warps * warp_size;
+      p.row_threads = threads / rows;
+      p.items = 1;
+      while (p.items < cols && static_cast<std::int64_t>(p.items) * p.row_threads < cols) p.items *= 2;
+      if (threads > most_threads)
+        p.why_not = "over 1024 threads";
+      else if (p.row_threads < fewest_row_threads)
+        p.why_not = "under 8 threads a row";
+      else if (p.items > most_items)
+        p.why_not = "row does not fit";
+      else if (p.items > most_items / 2 && threads > most_threads / 2)
+        p.why_not = "not enough registers";
+      plans.push_back(p);
+    }
+  return plans;
+}
+
+std::string run_tuner(const options& o, const stage_info& stage, chosen_device& device) {
+  if (!device.gpu)
+    throw usage_error(
+        "--tune needs the limits of this GPU, and common/harness/devices.cpp does not list it: add it "
+        "there.");
+  auto simulators = make_backends();
+  backend& simulator = *simulators.back();
+  std::string text;
+  nlohmann::json all = nlohmann::json::array();
+  for (const planned_run& run : plan_runs(o, stage, device)) {
+    const matrix_shape& s = run.shape;
+    if (s.rows == 0 || s.cols == 0)
+      throw usage_error("--tune has nothing to try on an empty matrix: use at least one row and column.");
+    const int width = device.facts.warp_size;
+    const double needed = bytes_in_flight_needed(*device.gpu);
+    std::vector<tuned_plan> plans = possible_plans(s.cols, width);
+    const launch_plan rule = rule_plan(s, run.type, stage, simulator, width);
+    const host_matrix x = make_run_input(run, o);
+    std::optional<rotating_calls> calls;
+    stage_memory memory(*device.machine, stage, x, s, o.offset);
+    if (!device.simulated) calls.emplace(*device.machine, stage, x, s, device.facts, o.offset);
+    for (tuned_plan& p : plans) {
+      if (!p.why_not.empty()) continue;
+      const double row_bytes = static_cast<double>(s.cols) * static_cast<double>(size_of(run.type));
+      p.full = occupancy_of(*device.gpu, p.plan.warps * width, 0, row_bytes * p.plan.rows,
+                            p.items + registers_beside_items);
+      // Right first, whatever the speed.
+      host_matrix y(run.type, s.rows, s.cols, s.ld_out);
+      memory.poison();
+      stage_call call = memory.call();
+      call.plan = p.plan;
+      device.machine->run(call);
+      const std::string damage = memory.fetch(y, x);
+      const verdict v = verify(x, y, stage.sum_depth(s), {.rows = 64});
+      if (!v.pass || !damage.empty()) {
+        p.why_not = "WRONG RESULT";
+        continue;
+      }
+      if (calls) p.seconds = calls->time(p.plan, samples).seconds;
+    }
+    const tuned_plan* best = nullptr;
+    const tuned_plan* by_rule = nullptr;
+    for (const tuned_plan& p : plans) {
+      if (p.why_not.empty() && (!best || better(p, *best, needed, s.cols))) best = &p;
+      if (same(p.plan, rule)) by_rule = &p;
+    }
+    if (!best) throw usage_error(fmt::format("No plan holds a row of {} columns: use stage 05.", s.cols));
+
+    text += fmt::format("{} x {} {} on {}, warps of {}\n", s.rows, s.cols, name_of(run.type),
+                        device.gpu->name, width);
+    text += device.simulated
+                ? "ranked by a model: bytes in flight, filled lanes, warps to combine. Nothing was timed.\n"
+                : "timed with cold caches, median of a call\n";
+    text += fmt::format("  {:>5} {:>5} {:>8} {:>6} {:>6} {:>7} {:>10}  {}\n", "warps", "rows", "thr./row",
+                        "items", "blocks", "occup.", "in flight", device.simulated ? "" : "time, GB/s");
+    nlohmann::json table = nlohmann::json::array();
+    for (const tuned_plan& p : plans) {
+      const char* mark = &p == best && &p == by_rule ? "  <- best, and the rule"
+                         : &p == best                ? "  <- best"
+                         : &p == by_rule             ? "  <- the rule"
+                                                     : "";
+      nlohmann::json j{
+          {"warps", p.plan.warps}, {"rows", p.plan.rows}, {"row_threads", p.row_threads}, {"items", p.items}};
+      if (!p.why_not.empty()) {
+        j["not_tried"] = p.why_not;
+        text += fmt::format("  {:>5} {:>5} {:>8} {:>6} {}{}\n", p.plan.warps, p.plan.rows, p.row_threads,
+                            p.items, p.why_not, mark);
+      } else {
+        j["occupancy_model"] = p.full.share;
+        j["bytes_in_flight_model"] = p.full.bytes_in_flight;
+        std::string time;
+        if (p.seconds > 0) {
+          j["seconds"] = p.seconds;
+          j["bytes_per_second"] = useful_bytes(s, run.type) / p.seconds;
+          time =
+              fmt::format("{:.2f} us {:.0f}", p.seconds * 1e6, useful_bytes(s, run.type) / p.seconds * 1e-9);
+        }
+        text += fmt::format("  {:>5} {:>5} {:>8} {:>6} {:>6} {:>6.0f}% {:>8.1f} kB  {}{}\n", p.plan.warps,
+                            p.plan.rows, p.row_threads, p.items, p.full.blocks, p.full.share * 100,
+                            p.full.bytes_in_flight * 1e-3, time, mark);
+      }
+      table.push_back(j);
+    }
+    nlohmann::json entry{{"rows", s.rows},
+                         {"cols", s.cols},
+                         {"dtype", name_of(run.type)},
+                         {"plans", table},
+                         {"best", {{"warps", best->plan.warps}, {"rows", best->plan.rows}}},
+                         {"rule", {{"warps", rule.warps}, {"rows", rule.rows}}}};
+    text += fmt::format("best: {} warps, {} rows a block", best->plan.warps, best->plan.rows);
+    if (best->seconds > 0 && by_rule && by_rule->seconds > 0) {
+      const double regret = by_rule->seconds / best->seconds - 1;
+      entry["regret"] = regret;
+      text += fmt::format("; the rule ({} warps, {} rows) takes {:.1f} % longer\n", rule.warps, rule.rows,
+                          regret * 100);
+    } else {
+      text +=
+          fmt::format("; the rule says {} warps, {} rows; {:.1f} kB in flight a multiprocessor are needed\n",
+                      rule.warps, rule.rows, needed * 1e-3);
+    }
+    all.push_back(entry);
+  }
+  if (!o.json) return text;
+  return nlohmann::json{{"stage", stage.number},
+                        {"device", nlohmann::json::parse(device_json(device))},
+                        {"timed", !device.simulated},
+                        {"tuned", all}}
+             .dump(2) +
+         "\n";
+}
+
+}  // namespace softmax
