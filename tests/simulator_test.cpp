@@ -374,7 +374,7 @@ TEST_CASE("shuffles exchange what a GPU's exchange", "[simulator]") {
       const int group = lane / width * width;
       const int x = lane ^ operand, d = lane + operand;
       CHECK(from_lane[lane] == static_cast<float>(group + operand % width));
-      CHECK(exclusive_or[lane] == static_cast<float>(x >= group && x < group + width ? x : lane));
+      CHECK(exclusive_or[lane] == static_cast<float>(x < group + width ? x : lane));
       CHECK(down[lane] == static_cast<float>(d < group + width ? d : lane));
     }
   };

@@ -3,7 +3,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
+#include <cstdio>
 #include <exception>
+#include <new>
 
 #include "harness/backend.hpp"
 #include "harness/options.hpp"
@@ -13,8 +16,26 @@
 #include "harness/tune.hpp"
 #include "harness/usage_error.hpp"
 
+namespace {
+
+/// Prints the result. @throws usage_error if standard output takes it not
+void print(const std::string& text) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
+    throw softmax::usage_error(
+        "The result could not be written to standard output: check the pipe or the disk.");
+}
+
+/// A sentence for the user; where there is no standard error, the exit code has to do.
+void complain(const std::string& number, const std::string& sentence) {
+  std::fputs(("stage-" + number + ": " + sentence + "\n").c_str(), stderr);
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
   using namespace softmax;
+  std::signal(SIGXFSZ, SIG_IGN);  // a file over the limit is an error to report, no reason to die
+  std::signal(SIGPIPE, SIG_IGN);
   const stage_info& stage = this_stage();
   const parsed_options parsed = parse_options(argc, argv, stage);
   if (parsed.exit_now) return *parsed.exit_now;
@@ -29,12 +50,12 @@ int main(int argc, char** argv) {
     if (!o.pitfall.empty()) {
       bool as_promised = false;
       const std::string text = run_pitfall(o.pitfall, stage, device, as_promised);
-      std::fwrite(text.data(), 1, text.size(), stdout);
+      print(text);
       return as_promised ? 0 : 1;
     }
     if (o.tune) {
       const std::string text = run_tuner(o, stage, device);
-      std::fwrite(text.data(), 1, text.size(), stdout);
+      print(text);
       return 0;
     }
     progress = device.simulated && isatty(STDERR_FILENO) && !o.json;
@@ -47,17 +68,21 @@ int main(int argc, char** argv) {
     clear_progress();
     const std::string text =
         o.json ? report_json(results, stage, device, o) : report_text(results, stage, device, o);
-    std::fwrite(text.data(), 1, text.size(), stdout);
+    print(text);
     const bool pass =
         std::all_of(results.begin(), results.end(), [](const run_result& r) { return r.pass(); });
     return pass ? 0 : 1;
   } catch (const usage_error& mistake) {
     clear_progress();
-    fmt::print(stderr, "stage-{}: {}\n", stage.number, mistake.what());
+    complain(stage.number, mistake.what());
+    return 2;
+  } catch (const std::bad_alloc&) {
+    clear_progress();
+    complain(stage.number, "This machine has not enough memory for that: use fewer --rows or --cols.");
     return 2;
   } catch (const std::exception& problem) {
     clear_progress();
-    fmt::print(stderr, "stage-{}: {}\n", stage.number, problem.what());
+    complain(stage.number, problem.what());
     return 1;
   }
 }

@@ -58,6 +58,8 @@ npy_header parse_header(const std::string& path, const std::string& text) {
 host_matrix read_npy(const std::string& path) {
   std::error_code problem;
   if (std::filesystem::is_directory(path, problem)) refuse(path, "it is a directory; name a .npy file.");
+  if (std::filesystem::exists(path, problem) && !std::filesystem::is_regular_file(path, problem))
+    refuse(path, "it is no regular file; name a .npy file.");
   std::ifstream file(path, std::ios::binary);
   if (!file) refuse(path, fmt::format("{}; check the path.", std::strerror(errno)));
 
@@ -133,6 +135,8 @@ void check_writable(const std::string& path) {
   namespace fs = std::filesystem;
   std::error_code problem;
   if (fs::is_directory(path, problem)) cannot_write(path, "it is a directory");
+  if (fs::exists(path, problem) && !fs::is_regular_file(path, problem))
+    cannot_write(path, "it is a device or a pipe, which would be replaced");
   fs::path folder = fs::path(path).parent_path();
   if (folder.empty()) folder = ".";
   if (!fs::is_directory(folder, problem)) cannot_write(path, "there is no directory " + folder.string());
@@ -142,6 +146,10 @@ void check_writable(const std::string& path) {
 
 void write_npy(const std::string& path, const host_matrix& m) {
   check_writable(path);
+  // Where the path is a link, its target is written and the link stays.
+  std::error_code problem;
+  const std::filesystem::path resolved = std::filesystem::weakly_canonical(path, problem);
+  const std::string target = problem ? path : resolved.string();
   const bool half = m.type == dtype::f16;
   std::string header = fmt::format("{{'descr': '<f{}', 'fortran_order': False, 'shape': ({}, {}), }}",
                                    half ? 2 : 4, m.rows, m.cols);
@@ -150,7 +158,7 @@ void write_npy(const std::string& path, const host_matrix& m) {
   header += '\n';
 
   // Not under its own name until it is whole.
-  const std::string unfinished = fmt::format("{}.{}.unfinished", path, getpid());
+  const std::string unfinished = fmt::format("{}.{}.unfinished", target, getpid());
   std::ofstream file(unfinished, std::ios::binary);
   if (!file) cannot_write(path, std::strerror(errno));
   file.write(magic, magic_bytes);
@@ -165,7 +173,7 @@ void write_npy(const std::string& path, const host_matrix& m) {
     file.write(line.data(), static_cast<std::streamsize>(line.size()));
   }
   file.close();
-  if (!file || std::rename(unfinished.c_str(), path.c_str()) != 0) {
+  if (!file || std::rename(unfinished.c_str(), target.c_str()) != 0) {
     const std::string why = std::strerror(errno);
     std::remove(unfinished.c_str());
     cannot_write(path, why);

@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 #include <charconv>
+#include <cstdio>
 #include <cstdlib>
 
 #include "harness/devices.hpp"
@@ -105,7 +106,7 @@ parsed_options parse_options(int argc, const char* const* argv, const stage_info
   app.add_option("--offset", offset, "Start both matrices this many elements off a 256-byte boundary");
   app.add_option("--input", o.input, "Read the matrix from a .npy file (float32 or float16)");
   app.add_option("--output", o.output, "Write the result to a .npy file");
-  app.add_option("--dist", o.distribution, "Made-up input, see below (normal)")->type_name("D");
+  app.add_option("--dist", o.distribution, "Made-up input, see below (mixed)")->type_name("D");
   app.add_option("--seed", seed, "Seed of the made-up input (1)")->type_name("K");
   app.add_option("--check", check, "full, or rows:K for a sample of K rows (full)")->type_name("C");
   app.add_option("--repeat", repeat, "Run this often and compare the outputs bit for bit");
@@ -124,6 +125,10 @@ parsed_options parse_options(int argc, const char* const* argv, const stage_info
   app.add_flag("--no-check", no_check, "Simulator: do not watch memory accesses (faster, counts nothing)");
   app.add_flag("--json", o.json, "Print one JSON object instead of text");
 
+  const auto complain = [&](const std::string& sentence) {
+    std::fputs(("stage-" + stage.number + ": " + sentence + "\n").c_str(), stderr);
+    parsed.exit_now = 2;
+  };
   try {
     app.parse(argc, argv);
     if (app.count("--rows") > 0) o.rows = whole_numbers("--rows", rows);
@@ -161,16 +166,15 @@ parsed_options parse_options(int argc, const char* const* argv, const stage_info
   } catch (const CLI::CallForHelp& help) {
     std::fputs(app.help().c_str(), stdout);
     parsed.exit_now = 0;
+  } catch (const CLI::ArgumentMismatch& mistake) {
+    const std::string text = mistake.what();
+    complain(text.substr(0, text.find(':')) + " needs exactly one value and may stand once: see --help.");
   } catch (const CLI::ExtrasError&) {
-    fmt::print(stderr, "stage-{}: {} is no option of this program: see --help.\n", stage.number,
-               app.remaining().front());
-    parsed.exit_now = 2;
+    complain(app.remaining().front() + " is no option of this program: see --help.");
   } catch (const CLI::Error& mistake) {
-    fmt::print(stderr, "stage-{}: {}: see --help.\n", stage.number, mistake.what());
-    parsed.exit_now = 2;
+    complain(std::string(mistake.what()) + ": see --help.");
   } catch (const usage_error& mistake) {
-    fmt::print(stderr, "stage-{}: {}\n", stage.number, mistake.what());
-    parsed.exit_now = 2;
+    complain(mistake.what());
   }
   o.color = isatty(STDOUT_FILENO) && !std::getenv("NO_COLOR");
   return parsed;

@@ -18,7 +18,7 @@ struct options {
   std::optional<std::int64_t> ld_in, ld_out;
   std::int64_t offset = 0;  ///< elements by which x and y start off a 256-byte boundary
   std::string input, output;
-  std::string distribution = "normal";
+  std::string distribution = "mixed";
   std::uint64_t seed = 1;
   row_choice check;
   int repeat = 1;

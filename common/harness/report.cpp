@@ -367,7 +367,7 @@ std::string report_json(const std::vector<run_result>& results, const stage_info
   j["commit"] = SOFTMAX_COMMIT;
   j["runs"] = nlohmann::json::array();
   for (const run_result& r : results) j["runs"].push_back(run_json(r, stage, d));
-  return j.dump(2) + "\n";
+  return j.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace softmax

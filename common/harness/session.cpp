@@ -23,6 +23,7 @@ constexpr int timing_samples = 25;
 void check_plan(const planned_run& p, const stage_info& stage, const backend& machine) {
   const matrix_shape& s = p.shape;
   if (const std::string problem = stage_problem(stage, s); !problem.empty()) throw usage_error(problem);
+  if (s.rows == 0 || s.cols == 0) return;
   const std::int64_t x = matrix_bytes(s.rows, s.ld_in, p.type), y = matrix_bytes(s.rows, s.ld_out, p.type);
   std::int64_t device_need = 0, host_need = 0;
   if (__builtin_add_overflow(x, y, &host_need) ||
@@ -183,7 +184,9 @@ ledger hold_against_model(const std::vector<simt::launch_record>& launches, cons
 std::vector<planned_run> plan_runs(const options& o, const stage_info& stage, const chosen_device& device) {
   std::vector<planned_run> plan;
   const auto add = [&](std::int64_t rows, std::int64_t cols, const std::string& input, dtype type) {
-    plan.push_back({{rows, cols, o.ld_in.value_or(cols), o.ld_out.value_or(cols)}, type, input});
+    matrix_shape s{rows, cols, o.ld_in.value_or(cols), o.ld_out.value_or(cols)};
+    if (rows == 0 || cols == 0) s.ld_in = s.ld_out = 0;  // no row is ever addressed
+    plan.push_back({s, type, input});
   };
   if (!o.input.empty()) {
     const host_matrix file = read_npy(o.input);

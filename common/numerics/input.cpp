@@ -26,8 +26,8 @@ std::uint64_t mix(std::uint64_t z) {
 /// Random numbers that belong to one place of the matrix.
 class place_random {
  public:
-  place_random(std::uint64_t seed, std::int64_t row, std::int64_t col)
-      : state_(mix(mix(seed) ^ mix(static_cast<std::uint64_t>(row)) * 3 ^ static_cast<std::uint64_t>(col))) {}
+  place_random(std::uint64_t row_key, std::int64_t col)
+      : state_(mix(row_key ^ static_cast<std::uint64_t>(col))) {}
   /// In (0, 1).
   double uniform() {
     state_ = mix(state_);
@@ -45,23 +45,23 @@ class place_random {
 
 struct place {
   std::int64_t row, col, rows, cols;
-  std::uint64_t seed;
+  std::uint64_t row_key;  // random bits that belong to seed and row
 };
 
 using generator = std::function<double(const place&)>;
 
-double normal_at(const place& p) { return place_random(p.seed, p.row, p.col).normal(); }
+double normal_at(const place& p) { return place_random(p.row_key, p.col).normal(); }
 
 /// Like the last layer of a language model: most of the vocabulary well below, a few words far above.
 double logits_at(const place& p) {
-  place_random r(p.seed, p.row, p.col);
+  place_random r(p.row_key, p.col);
   const double base = 2.5 * r.normal() - 4;
   return r.uniform() < 0.002 ? base + 12 : base;
 }
 
 /// Attention scores with padding: row i keeps a prefix of at least one column, the rest is -inf.
 double masked_at(const place& p) {
-  const double share = place_random(p.seed ^ 0x6d61736bu, p.row, 0).uniform();
+  const double share = place_random(~p.row_key, 0).uniform();
   const auto kept = 1 + static_cast<std::int64_t>(share * static_cast<double>(p.cols));
   return p.col < kept ? normal_at(p) : -infinity;
 }
@@ -79,6 +79,20 @@ double special_at(const place& p) {
       return p.col == p.cols - 1 ? 3.0 : -infinity;
     case 9:
       return p.col == 0 ? not_a_number : -infinity;
+    default:
+      return normal_at(p);
+  }
+}
+
+/// Four kinds of rows in turn, so that no common mistake stays unseen: ordinary, negative, large, masked.
+double mixed_at(const place& p) {
+  switch (p.row % 4) {
+    case 1:
+      return normal_at(p) - 200;
+    case 2:
+      return 80 * normal_at(p);
+    case 3:
+      return masked_at(p);
     default:
       return normal_at(p);
   }
@@ -115,6 +129,7 @@ generator find(const std::string& text, const place& shape) {
   }
   if (name == "spike") return spike(parameter, shape);
   if (parameter.empty()) {
+    if (name == "mixed") return mixed_at;
     if (name == "normal") return normal_at;
     if (name == "logits") return logits_at;
     if (name == "masked") return masked_at;
@@ -134,6 +149,7 @@ generator find(const std::string& text, const place& shape) {
 
 const std::vector<distribution>& distributions() {
   static const std::vector<distribution> all = {
+      {"mixed", "rows of normal, negative, large and masked in turn"},
       {"normal", "standard normal"},
       {"logits", "like a language model's: most far below, a few spikes"},
       {"masked", "normal, with a different number of trailing -inf in each row"},
@@ -151,13 +167,15 @@ const std::vector<distribution>& distributions() {
 
 host_matrix make_input(const std::string& text, std::uint64_t seed, dtype type, std::int64_t rows,
                        std::int64_t cols, std::int64_t ld) {
-  const place shape{0, 0, rows, cols, seed};
+  const place shape{0, 0, rows, cols, 0};
   const generator value = find(text, shape);
   host_matrix m(type, rows, cols, ld);
   if (rows == 0 || cols == 0) return m;
   const auto fill = [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t row = begin; row < end; ++row)
-      for (std::int64_t col = 0; col < cols; ++col) m.set(row, col, value({row, col, rows, cols, seed}));
+    for (std::int64_t row = begin; row < end; ++row) {
+      const std::uint64_t row_key = mix(mix(seed) ^ 3 * mix(static_cast<std::uint64_t>(row)));
+      for (std::int64_t col = 0; col < cols; ++col) m.set(row, col, value({row, col, rows, cols, row_key}));
+    }
   };
   const std::int64_t cores = std::max(1u, std::thread::hardware_concurrency());
   std::vector<std::jthread> threads;

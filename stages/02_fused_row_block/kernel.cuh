@@ -18,13 +18,16 @@ constexpr std::int64_t max_blocks = 1 << 15;  // many times what any GPU holds; 
 /// registers.
 template <int WarpSize, int Items, class T>
 __global__ void softmax_row(const T* x, T* y, matrix_shape s) {
+  const int cols = static_cast<int>(s.cols);
   for (std::int64_t row = blockIdx.x; row < s.rows; row += gridDim.x) {
+    const T* in = x + row * s.ld_in;
+    T* out = y + row * s.ld_out;
     float held[Items];
     float m = -INFINITY;
 #pragma unroll
     for (int i = 0; i < Items; ++i) {
-      const std::int64_t col = i * block_threads + threadIdx.x;
-      held[i] = col < s.cols ? static_cast<float>(x[row * s.ld_in + col]) : -INFINITY;
+      const int col = i * block_threads + threadIdx.x;
+      held[i] = col < cols ? static_cast<float>(in[col]) : -INFINITY;
       m = fmaxf(m, held[i]);
     }
     m = block_reduce<maximum, WarpSize, block_threads>(m);
@@ -34,11 +37,11 @@ __global__ void softmax_row(const T* x, T* y, matrix_shape s) {
       held[i] = expf(held[i] - m);  // 0 in masked lanes
       d += held[i];
     }
-    d = block_reduce<sum, WarpSize, block_threads>(d);
+    const float scale = 1.0f / block_reduce<sum, WarpSize, block_threads>(d);
 #pragma unroll
     for (int i = 0; i < Items; ++i) {
-      const std::int64_t col = i * block_threads + threadIdx.x;
-      if (col < s.cols) y[row * s.ld_out + col] = static_cast<T>(held[i] / d);
+      const int col = i * block_threads + threadIdx.x;
+      if (col < cols) out[col] = static_cast<T>(held[i] * scale);
     }
   }
 }

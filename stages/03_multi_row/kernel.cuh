@@ -28,13 +28,15 @@ __global__ void softmax_rows(const T* x, T* y, matrix_shape s) {
   for (std::int64_t first = std::int64_t{blockIdx.x} * Rows; first < s.rows;
        first += std::int64_t{gridDim.x} * Rows) {
     const std::int64_t row = first + share;
-    const std::int64_t cols = row < s.rows ? s.cols : 0;
+    const T* in = x + row * s.ld_in;
+    T* out = y + row * s.ld_out;
+    const int cols = row < s.rows ? static_cast<int>(s.cols) : 0;
     float held[Items];
     float m = -INFINITY;
 #pragma unroll
     for (int i = 0; i < Items; ++i) {
-      const std::int64_t col = i * row_threads + lane;
-      held[i] = col < cols ? static_cast<float>(x[row * s.ld_in + col]) : -INFINITY;
+      const int col = i * row_threads + lane;
+      held[i] = col < cols ? static_cast<float>(in[col]) : -INFINITY;
       m = fmaxf(m, held[i]);
     }
     m = group_reduce<maximum, WarpSize, row_threads>(m);
@@ -44,11 +46,11 @@ __global__ void softmax_rows(const T* x, T* y, matrix_shape s) {
       held[i] = expf(held[i] - m);  // 0 in masked lanes
       d += held[i];
     }
-    d = group_reduce<sum, WarpSize, row_threads>(d);
+    const float scale = 1.0f / group_reduce<sum, WarpSize, row_threads>(d);
 #pragma unroll
     for (int i = 0; i < Items; ++i) {
-      const std::int64_t col = i * row_threads + lane;
-      if (col < cols) y[row * s.ld_out + col] = static_cast<T>(held[i] / d);
+      const int col = i * row_threads + lane;
+      if (col < cols) out[col] = static_cast<T>(held[i] * scale);
     }
   }
 }

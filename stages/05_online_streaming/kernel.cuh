@@ -20,14 +20,14 @@ struct running {
   float d;
 };
 
-/// By what a sum relative to `from` is multiplied to become relative to `to`. A sum of nothing stays nothing:
-/// without the test, a lane that saw only -inf would contribute exp(-inf + inf), a NaN.
-__device__ inline float rescale(float from, float to) { return from == -INFINITY ? 0.0f : expf(from - to); }
+/// What exponents are taken relative to: the maximum, or 0 while nothing but -inf was seen. exp(-inf - 0) is
+/// 0, where exp(-inf + inf) would be a NaN.
+__device__ inline float reference(float m) { return m == -INFINITY ? 0.0f : m; }
 
 /// Both sets of values together. Associative and commutative; {-inf, 0} changes nothing.
 __device__ inline running merge(running a, running b) {
   const float m = fmaxf(a.m, b.m);
-  return {m, a.d * rescale(a.m, m) + b.d * rescale(b.m, m)};
+  return {m, a.d * expf(a.m - reference(m)) + b.d * expf(b.m - reference(m))};
 }
 
 /// Merges one state of each thread. Takes part: every thread. Valid on: every thread. Barriers: two.
@@ -52,6 +52,8 @@ __device__ running block_merge(running r) {
 template <int WarpSize, class T>
 __global__ void softmax_row(const T* x, T* y, matrix_shape s) {
   for (std::int64_t row = blockIdx.x; row < s.rows; row += gridDim.x) {
+    const T* in = x + row * s.ld_in;
+    T* out = y + row * s.ld_out;
     running r = {-INFINITY, 0.0f};
     for (std::int64_t start = 0; start < s.cols; start += batch * block_threads) {
       float value[batch];
@@ -59,20 +61,22 @@ __global__ void softmax_row(const T* x, T* y, matrix_shape s) {
 #pragma unroll
       for (int i = 0; i < batch; ++i) {
         const std::int64_t col = start + i * block_threads + threadIdx.x;
-        value[i] = col < s.cols ? static_cast<float>(x[row * s.ld_in + col]) : -INFINITY;
+        value[i] = col < s.cols ? static_cast<float>(in[col]) : -INFINITY;
         m = fmaxf(m, value[i]);
       }
-      r.d *= rescale(r.m, m);
+      r.d *= expf(r.m - reference(m));  // the sum so far, relative to the new maximum
 #pragma unroll
-      for (int i = 0; i < batch; ++i) r.d += rescale(value[i], m);
+      for (int i = 0; i < batch; ++i) r.d += expf(value[i] - reference(m));
       r.m = m;
     }
     r = block_merge<WarpSize>(r);
-    for (std::int64_t start = 0; start < s.cols; start += block_threads) {
-      const std::int64_t col = start + threadIdx.x;
-      if (col < s.cols)
-        y[row * s.ld_out + col] =
-            static_cast<T>(expf(static_cast<float>(x[row * s.ld_in + col]) - r.m) / r.d);
+    const float scale = 1.0f / r.d;
+    for (std::int64_t start = 0; start < s.cols; start += batch * block_threads) {
+#pragma unroll
+      for (int i = 0; i < batch; ++i) {
+        const std::int64_t col = start + i * block_threads + threadIdx.x;
+        if (col < s.cols) out[col] = static_cast<T>(expf(static_cast<float>(in[col]) - r.m) * scale);
+      }
     }
   }
 }

@@ -111,8 +111,8 @@ void find_static_shared(std::uintptr_t& begin, std::size_t& bytes) {
   bytes = found.bytes;
 }
 
-/// Is the address in the program's own constants and globals?
-bool in_program(std::uintptr_t address) {
+/// Is the address in the program's own constants?
+bool is_constant(std::uintptr_t address) {
   struct query {
     std::uintptr_t address;
     bool found;
@@ -122,8 +122,11 @@ bool in_program(std::uintptr_t address) {
         auto& wanted = *static_cast<query*>(p);
         for (int i = 0; i < info->dlpi_phnum; ++i) {
           const auto& segment = info->dlpi_phdr[i];
-          if (segment.p_type == PT_LOAD &&
-              wanted.address - (info->dlpi_addr + segment.p_vaddr) < segment.p_memsz)
+          // Constants lie in segments that cannot be written, or that are sealed once their addresses are
+          // filled in.
+          const bool constant =
+              (segment.p_type == PT_LOAD && !(segment.p_flags & PF_W)) || segment.p_type == PT_GNU_RELRO;
+          if (constant && wanted.address - (info->dlpi_addr + segment.p_vaddr) < segment.p_memsz)
             wanted.found = true;
         }
         return wanted.found ? 1 : 0;
@@ -282,7 +285,8 @@ std::uint64_t worker::exchange(exchange_kind kind, int width, std::uint64_t bits
       source = l.index + operand;
       break;
   }
-  if (source < group || source >= group + width) source = l.index;
+  // As CUDA and HIP define it: a later group gives nothing, an earlier one does.
+  if (source >= group + width) source = l.index;
   return slot[source];
 }
 
@@ -457,6 +461,16 @@ void worker::access(const void* pc, std::uintptr_t address, unsigned size, bool 
 
 /// Shared memory, static or dynamic. @returns false if the address is neither
 bool worker::check_shared(const void* pc, std::uintptr_t address, unsigned size, bool write) {
+  const auto own = reinterpret_cast<std::uintptr_t>(&running);
+  if (address + size > own && address < own + sizeof running)
+    fail({.kind = fault_kind::out_of_bounds,
+          .pc = pc,
+          .address = address,
+          .size = size,
+          .write = write,
+          .where = space::shared,
+          .text = "outside every __shared__ array",
+          .next = "keep the index below the length of the array"});
   unsigned char* written = nullptr;
   const auto dynamic_begin = reinterpret_cast<std::uintptr_t>(dynamic_shared);
   if (address - tls_begin_ < tls_bytes_ && size <= tls_bytes_ - (address - tls_begin_))
@@ -497,7 +511,7 @@ void worker::check_elsewhere(const void* pc, std::uintptr_t address, unsigned si
   const auto own = reinterpret_cast<std::uintptr_t>(stacks_) + current->linear * (stack_bytes + page);
   if (address - own < stack_bytes + page) return;
   if (!write && address - reinterpret_cast<std::uintptr_t>(job->arguments) < job->argument_bytes) return;
-  if (!write && in_program(address)) return;
+  if (!write && is_constant(address)) return;
   fault_info f{.pc = pc, .address = address, .size = size, .write = write, .where = space::global};
   const auto dynamic_begin = reinterpret_cast<std::uintptr_t>(dynamic_shared);
   if (job->shared_bytes > 0 && address - dynamic_begin + page < job->shared_bytes + 2 * page) {

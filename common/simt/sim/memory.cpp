@@ -17,7 +17,8 @@ namespace {
 
 constexpr std::size_t page = 4096;
 // Reserved, never mapped: far enough that an index a few rows off does not land in the next buffer.
-constexpr std::size_t margin = std::size_t{64} << 20;
+constexpr std::size_t margin = std::size_t{1} << 30;
+constexpr std::size_t small_margin = std::size_t{1} << 20;  // where the system limits address space
 constexpr std::size_t remembered_releases = 256;
 
 std::vector<std::unique_ptr<buffer_region>>& regions() {
@@ -76,14 +77,18 @@ status allocate(void** p, std::size_t bytes, const char* name) {
   if (bytes == 0) return success;
   if (bytes > free_memory()) return status::out_of_memory;
   const std::size_t mapped = (bytes + page - 1) / page * page;
-  const std::size_t span = margin + mapped + margin;
-  void* base = mmap(nullptr, span, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* base = MAP_FAILED;
+  std::size_t room = margin;
+  for (; base == MAP_FAILED && room >= small_margin; room /= 1024)
+    base = mmap(nullptr, room + mapped + room, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (base == MAP_FAILED) return status::out_of_memory;
+  room *= 1024;
+  const std::size_t span = room + mapped + room;
   const auto map_begin = reinterpret_cast<std::uintptr_t>(base);
   void* written =
       mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (written == MAP_FAILED ||
-      mprotect(reinterpret_cast<void*>(map_begin + margin), mapped, PROT_READ | PROT_WRITE) != 0) {
+      mprotect(reinterpret_cast<void*>(map_begin + room), mapped, PROT_READ | PROT_WRITE) != 0) {
     munmap(base, span);
     if (written != MAP_FAILED) munmap(written, mapped);
     return status::out_of_memory;
@@ -91,7 +96,7 @@ status allocate(void** p, std::size_t bytes, const char* name) {
   auto r = std::make_unique<buffer_region>();
   r->map_begin = map_begin;
   r->map_end = map_begin + span;
-  r->begin = map_begin + margin;
+  r->begin = map_begin + room;
   r->bytes = bytes;
   r->mapped_bytes = mapped;
   r->written = static_cast<unsigned char*>(written);

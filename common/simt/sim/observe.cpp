@@ -96,17 +96,26 @@ void observe_range(const void* address, unsigned long size, bool write, const vo
 }  // namespace simt
 
 extern "C" {
-#define SIMT_HOOK(name, size, write) \
-  void name(void* address) { simt::detail::observe(address, size, write, __builtin_return_address(0)); }
-#define SIMT_HOOKS_OF_SIZE(size)                               \
-  SIMT_HOOK(__tsan_read##size, size, false)                    \
-  SIMT_HOOK(__tsan_write##size, size, true)                    \
-  SIMT_HOOK(__tsan_unaligned_read##size, size, false)          \
-  SIMT_HOOK(__tsan_unaligned_write##size, size, true)          \
-  SIMT_HOOK(__tsan_volatile_read##size, size, false)           \
-  SIMT_HOOK(__tsan_volatile_write##size, size, true)           \
-  SIMT_HOOK(__tsan_unaligned_volatile_read##size, size, false) \
-  SIMT_HOOK(__tsan_unaligned_volatile_write##size, size, true)
+#define SIMT_HOOK(name, call, size, write) \
+  void name(void* address) { simt::detail::call(address, size, write, __builtin_return_address(0)); }
+// Where the type does not promise the alignment, a GPU moves word by word, and so do the unaligned hooks.
+#define SIMT_HOOKS_OF_SIZE(size)                                              \
+  SIMT_HOOK(__tsan_read##size, observe, size, false)                          \
+  SIMT_HOOK(__tsan_write##size, observe, size, true)                          \
+  SIMT_HOOK(__tsan_volatile_read##size, observe, size, false)                 \
+  SIMT_HOOK(__tsan_volatile_write##size, observe, size, true)                 \
+  SIMT_HOOK(__tsan_unaligned_read##size, observe_range, size, false)          \
+  SIMT_HOOK(__tsan_unaligned_write##size, observe_range, size, true)          \
+  SIMT_HOOK(__tsan_unaligned_volatile_read##size, observe_range, size, false) \
+  SIMT_HOOK(__tsan_unaligned_volatile_write##size, observe_range, size, true) \
+  SIMT_COMPOUND_HOOK(__tsan_read_write##size, observe, size)                  \
+  SIMT_COMPOUND_HOOK(__tsan_unaligned_read_write##size, observe_range, size)
+// A load and a store of the same place, merged into one call by some compilers.
+#define SIMT_COMPOUND_HOOK(name, call, size)                               \
+  void name(void* address) {                                               \
+    simt::detail::call(address, size, false, __builtin_return_address(0)); \
+    simt::detail::call(address, size, true, __builtin_return_address(0));  \
+  }
 
 SIMT_HOOKS_OF_SIZE(1)
 SIMT_HOOKS_OF_SIZE(2)
@@ -114,23 +123,7 @@ SIMT_HOOKS_OF_SIZE(4)
 SIMT_HOOKS_OF_SIZE(8)
 SIMT_HOOKS_OF_SIZE(16)
 
-// A load and a store of the same place, merged into one call by some compilers.
-#define SIMT_COMPOUND_HOOK(size)                                              \
-  void __tsan_read_write##size(void* address) {                               \
-    simt::detail::observe(address, size, false, __builtin_return_address(0)); \
-    simt::detail::observe(address, size, true, __builtin_return_address(0));  \
-  }                                                                           \
-  void __tsan_unaligned_read_write##size(void* address) {                     \
-    simt::detail::observe(address, size, false, __builtin_return_address(0)); \
-    simt::detail::observe(address, size, true, __builtin_return_address(0));  \
-  }
-SIMT_COMPOUND_HOOK(1)
-SIMT_COMPOUND_HOOK(2)
-SIMT_COMPOUND_HOOK(4)
-SIMT_COMPOUND_HOOK(8)
-SIMT_COMPOUND_HOOK(16)
-
-// A structure moved as a whole. A GPU moves it in words at the most, unless the type promises more alignment.
+// A structure moved as a whole.
 void __tsan_read_range(void* address, unsigned long size) {
   simt::detail::observe_range(address, size, false, __builtin_return_address(0));
 }
