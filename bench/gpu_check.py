@@ -19,6 +19,9 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import counters
 
+WIDTHS = [1, 31, 32, 33, 63, 64, 65, 127, 128, 129, 781, 1000, 1023, 1024, 1025, 2048, 4097, 8192, 12672, 32768, 50257, 128256,
+          200000, 1048576]
+WIDEST = {"02": 16384, "03": 16384, "04": 32768}  # checked: a wider row must be refused, the widest must be right
 DTYPES = ("f32", "f16", "bf16")
 SANITIZERS = ("memcheck", "racecheck", "initcheck", "synccheck")
 
@@ -43,6 +46,34 @@ def shape(binary, rows, cols, dtype, extra=()):
     return {"stage": binary.name, "exit": r.returncode, "options": list(extra), "device": result["device"], **result["runs"][0]}
 
 
+def widths(binary, rows, columns, dtype):
+    """Verifies many shapes in one process. Widths that the stage refuses are tried one by one, for their sentence."""
+    result = {"stage": binary.name, "dtype": dtype, "rows": rows, "verified": [], "refused": {}, "wrong": []}
+    limit = WIDEST.get(binary.name[-2:], 1 << 62)
+    fits = [n for n in columns if n <= limit]
+    command = [binary, "--device", "cuda", "--rows", ",".join(map(str, rows)), "--cols", ",".join(map(str, fits)),
+               "--dtype", dtype, "--check", "rows:48", "--no-time", "--json"]
+    r = run(command)
+    for one in json.loads(r.stdout)["runs"] if r.stdout else []:
+        result["verified" if one["pass"] else "wrong"].append([one["rows"], one["cols"]])
+    if not r.stdout:
+        result["wrong"].append(r.stderr.strip())
+    for n in columns:
+        if n > limit:
+            refused = run([binary, "--device", "cuda", "--rows", 1, "--cols", n, "--dtype", dtype, "--no-time"])
+            result["refused"][n] = refused.stderr.strip()
+            if refused.returncode != 2 or "stage 05" not in refused.stderr:
+                result["wrong"].append([1, n])
+    return result
+
+
+def steady(binary, rows, cols, dtype):
+    r = run([binary, "--device", "cuda", "--rows", rows, "--cols", cols, "--dtype", dtype, "--repeat", 100, "--no-time",
+             "--check", "rows:16", "--json"])
+    ok = bool(r.stdout) and json.loads(r.stdout)["runs"][0]["steady"] and r.returncode == 0
+    return {"stage": binary.name, "rows": rows, "cols": cols, "dtype": dtype, "repetitions": 100, "same_bits": ok}
+
+
 def sanitize(binary, tool):
     program = shutil.which("compute-sanitizer") or "/usr/local/cuda/bin/compute-sanitizer"
     options = ["--leak-check", "full"] if tool == "memcheck" else []
@@ -63,7 +94,8 @@ def main():
     parser.add_argument("--shapes", default="4096x8192,1823x781", help="verified, timed and counted")
     parser.add_argument("--extra-shapes", default="", help="verified and timed")
     parser.add_argument("--commit", default="", help="the commit that was built, where there is no git")
-    parser.add_argument("--skip", default="", help="any of contract,sanitizer,counters")
+    parser.add_argument("--skip", default="", help="any of widths,steady,contract,sanitizer,counters")
+    parser.add_argument("--widest-of-many", type=int, default=1048576, help="widest row tried with 4096 rows (34 GB at 1048576 f32)")
     parser.add_argument("--out", required=True)
     args = parser.parse_args()
     binaries = Path(args.build) / "bin"
@@ -78,7 +110,7 @@ def main():
     commit = args.commit or run(["git", "-C", counters.ROOT, "describe", "--always", "--dirty", "--abbrev=12"]).stdout.strip()
     report = {"device": counters.describe_device(), "commit": commit,
               "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
-              "contract": [], "shapes": [], "sanitizer": [], "counters": []}
+              "contract": [], "shapes": [], "widths": [], "steady": [], "sanitizer": [], "counters": []}
     good = True
     pairs = [tuple(map(int, s.split("x"))) for s in args.shapes.split(",")]
     extra = [tuple(map(int, s.split("x"))) for s in args.extra_shapes.split(",") if s]
@@ -91,6 +123,20 @@ def main():
                 time = result.get("time") or {}
                 print(f"{stage} {m}x{n} {dtype}: {'right' if result.get('pass') else 'WRONG ' + str(result)[:300]}, "
                       f"{(time.get('bytes_per_second') or 0) * 1e-9:.1f} GB/s, {time.get('fraction_of_copy') or 0:.3f} of copy", flush=True)
+        if "widths" not in args.skip:
+            for dtype in DTYPES:
+                for rows, columns in (([1, 5, 131], WIDTHS), ([4096], [n for n in WIDTHS if n <= args.widest_of_many])):
+                    result = widths(binaries / stage, rows, columns, dtype)
+                    good &= not result["wrong"]
+                    report["widths"].append(result)
+                    print(stage, dtype, "rows", rows, len(result["verified"]), "shapes right,", len(result["refused"]), "refused",
+                          f"WRONG {result['wrong']}" if result["wrong"] else "", flush=True)
+        if "steady" not in args.skip:
+            for cols, dtype in ((781, "f32"), (8192, "bf16")):
+                result = steady(binaries / stage, 2048, cols, dtype)
+                good &= result["same_bits"]
+                report["steady"].append(result)
+                print(stage, f"2048x{cols}", dtype, "100 runs", "same bits" if result["same_bits"] else "DIFFER", flush=True)
         if "contract" not in args.skip:
             result = contract(binaries / stage.replace("stage", "contract"))
             good &= result["exit"] == 0

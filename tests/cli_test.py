@@ -127,6 +127,70 @@ class Runs(unittest.TestCase):
         self.assertNotIn("requested = model", r.stdout)
         self.assertIn("counted by the simulator", r.stdout)
 
+    def test_empty_matrices_of_any_size_cost_nothing(self):
+        for rows, cols in ((10**18, 0), (9223372036854775807, 0), (0, 4611686018427387904)):
+            for stage in ("stage-00", "stage-05"):
+                begin = time.monotonic()
+                r = run(stage, "--device", "sim", "--rows", rows, "--cols", cols)
+                self.assertEqual(r.returncode, 0, r.stderr)
+                self.assertLess(time.monotonic() - begin, 5)
+
+    def test_many_host_threads(self):
+        for threads in (1, 16, 32, 4096):
+            r = run("stage-00", "--device", "sim", "--threads", threads, "--rows", 64, "--cols", 8)
+            self.assertEqual(r.returncode, 0, r.stderr)
+
+    def test_an_odd_nan_in_a_file_is_an_ordinary_nan(self):
+        with tempfile.TemporaryDirectory() as folder:
+            data = b"\xff\xff\xff\xff" + struct.pack("<5f", 1, 2, 3, 4, 5)
+            source = npy(Path(folder) / "x.npy", (2, 3), data=data)
+            self.assertEqual(run("stage-01", "--device", "sim", "--input", source).returncode, 0)
+
+    def test_a_link_stays_a_link(self):
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            (folder / "target.npy").write_text("old")
+            (folder / "link.npy").symlink_to("target.npy")
+            r = run("stage-00", "--device", "sim", "--rows", 2, "--cols", 2, "--output", folder / "link.npy")
+            self.assertEqual(r.returncode, 0, r.stderr)
+            self.assertTrue((folder / "link.npy").is_symlink())
+            self.assertEqual(read_npy(folder / "target.npy")[0], (2, 2))
+
+    def test_output_that_goes_nowhere_is_no_success(self):
+        with open("/dev/full", "w") as full:
+            r = subprocess.run([str(BIN.resolve() / "stage-00"), "--device", "sim"], stdout=full, stderr=subprocess.PIPE, text=True)
+        self.assertEqual(r.returncode, 2)
+        self.assertIn("standard output", r.stderr)
+
+    def test_pitfalls_show_what_they_promise(self):
+        for stage, names in (("stage-02", ("zero-padding", "no-max", "short-block")), ("stage-03", ("one-row-a-block",)),
+                             ("stage-05", ("fp16-sum",))):
+            for name in names:
+                for gpu in ("h200", "mi250x"):
+                    r = run(stage, "--device", "sim", "--gpu", gpu, "--pitfall", name)
+                    self.assertEqual(r.returncode, 0, f"{stage} {name}\n{r.stdout}{r.stderr}")
+                    self.assertIn(name, r.stdout)
+                    if name != "one-row-a-block":
+                        self.assertIn("kernel  RIGHT", r.stdout)
+                        self.assertIn("mistake WRONG", r.stdout)
+            self.assertIn("SKIP", run(stage, "--device", "sim", "--pitfall", "timing-the-allocator").stdout)
+
+    def test_the_tuner_ranks_by_a_model_and_says_so(self):
+        for gpu in ("h200", "mi250x"):
+            r = run("stage-04", "--device", "sim", "--gpu", gpu, "--tune", "--rows", 64, "--cols", "32,781,4096")
+            self.assertEqual(r.returncode, 0, r.stderr)
+            self.assertEqual(r.stdout.count("ranked by a model"), 3)
+            self.assertEqual(r.stdout.count("best: "), 3)
+            self.assertNotIn("WRONG", r.stdout)
+            result = json.loads(run("stage-04", "--device", "sim", "--gpu", gpu, "--tune", "--rows", 8, "--cols", 100, "--json").stdout)
+            self.assertFalse(result["timed"])
+            self.assertEqual(result["tuned"][0]["rule"]["rows"], 8)
+
+    def test_plans_can_be_chosen(self):
+        for warps, rows in ((1, 1), (2, 4), (32, 8)):
+            r = run("stage-04", "--device", "sim", "--warps", warps, "--rows-per-block", rows, "--rows", 13, "--cols", 200)
+            self.assertEqual(r.returncode, 0, r.stdout + r.stderr)
+
     def test_help(self):
         r = run(STAGES[0], "--help")
         self.assertEqual(r.returncode, 0)
@@ -166,7 +230,7 @@ class Mistakes(unittest.TestCase):
         self.refused("--rows", "1,,2", says="no whole number|--rows")
         self.refused("--rows", "99999999999999999999", says="does not fit in 64 bits")
         self.refused("--dtype", "fp64", says="--dtype fp64 is not known: use f32, f16 or bf16")
-        self.refused("--dist", "gauss", says="--dist gauss is not known: use one of normal")
+        self.refused("--dist", "gauss", says="--dist gauss is not known: use one of mixed")
         self.refused("--dist", "const:x", says="needs a number")
         self.refused("--check", "none", says="--check none is not known")
         self.refused("--check", "rows:0", says="out of range")
@@ -185,7 +249,7 @@ class Mistakes(unittest.TestCase):
         self.refused(*sim, "--rows", 4, "--cols", 8, "--ld-out", "-8", says="out of range")
         self.refused(*sim, "--rows", 10000000, "--cols", 1000, says="needs .* GB .* free: use fewer --rows or --cols")
         self.refused(*sim, "--rows", 4611686018427387904, "--cols", 4, says="64 bits|64-bit")
-        self.refused(*sim, "--rows", 9223372036854775807, "--cols", 9223372036854775807, says="64 bits|64-bit")
+        self.refused(*sim, "--rows", 9223372036854775807, "--cols", 9223372036854775807, says="64 bits|64-bit|use stage 05")
         self.refused(*sim, "--rows", 9223372036854775807, "--cols", 1, says="64 bits|64-bit")
         self.refused(*sim, "--rows", 3, "--cols", 1, "--ld-in", 9223372036854775807, says="64 bits|64-bit")
         self.refused(*sim, "--rows", 2305843009213693951, "--cols", 1, says="GB|64")
@@ -215,6 +279,25 @@ class Mistakes(unittest.TestCase):
             self.refused("--output", folder, says="directory")
             self.refused("--output", folder / "y.npy", "--rows", "1,2", says="one matrix")
             self.assertEqual(os.listdir(folder), [])
+
+    def test_outputs_that_are_no_files_stay_as_they_are(self):
+        with tempfile.TemporaryDirectory() as name:
+            pipe = Path(name) / "pipe"
+            os.mkfifo(pipe)
+            self.refused("--output", pipe, says="device or a pipe")
+            self.refused("--input", pipe, says="no regular file")
+            self.assertTrue(pipe.is_fifo())
+        self.refused("--output", "/dev/null", says="device or a pipe")
+
+    def test_pitfalls_and_plans(self):
+        self.refused("--pitfall", "nonsense", "--device", "sim", says="--pitfall nonsense is not known to stage")
+        self.refused("--rows", 1, "--rows", 2, says="--rows needs exactly one value")
+        for args, says in ((("--warps", 3), "no power of two"), (("--warps", 64), "out of range"), (("--rows-per-block", 9), "out of range"),
+                           (("--warps", 1, "--rows-per-block", 8), "fewer than 8 threads"), (("--warps", 1, "--cols", 4000), "does not fit"),
+                           (("--warps", 32, "--gpu", "mi250x"), "1024")):
+            r = run("stage-04", "--device", "sim", *args)
+            self.assertEqual(r.returncode, 2, f"{args} {r.stdout}")
+            self.assertRegex(r.stderr, says)
 
     def test_a_gpu_that_is_not_there(self):
         hidden = {"CUDA_VISIBLE_DEVICES": "", "HIP_VISIBLE_DEVICES": "", "ROCR_VISIBLE_DEVICES": ""}

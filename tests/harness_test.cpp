@@ -360,6 +360,8 @@ TEST_CASE("broken .npy files are refused with the reason", "[npy]") {
       "Fortran"));
   CHECK(has(reason(npy_bytes("{'descr': '<f4', 'fortran_order': False, 'shape': (), }", "1234")),
             "single number"));
+  CHECK(has(reason(npy_bytes("{'descr': '" + std::string(9000, 'a') + "'}", "")), "names no order"));
+  CHECK(has(reason(npy_bytes("{'descr': '" + std::string(60000, 'a') + "'}", "")), "over 10000 bytes"));
   CHECK(has(
       reason(npy_bytes("{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999, 1), }", "")),
       "too long"));

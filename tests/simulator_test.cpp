@@ -194,6 +194,51 @@ __global__ void three_dimensions(unsigned* out) {
   out[block * blockDim.x * blockDim.y * blockDim.z + thread] = block * 1000 + thread;
 }
 
+__attribute__((noinline)) float load_from(const float* p) { return *p; }
+
+__global__ void one_load_for_two_spaces(const float* in, float* out) {
+  __shared__ float held[64];
+  held[threadIdx.x] = 1.0f;
+  __syncthreads();
+  out[threadIdx.x] = load_from(threadIdx.x % 2 ? in + threadIdx.x : held + threadIdx.x);
+}
+
+__global__ void shuffle_of_64(float* out) {
+  out[threadIdx.x] = simt::shuffle_xor<64>(1.0f, 32);  // FAULT shuffle_of_64
+}
+
+__global__ void misaligned_shared(float* out) {
+  __shared__ float held[4 * 64 + 4];
+  for (int i = 0; i < 4; ++i) held[64 * i + threadIdx.x] = 0.0f;
+  if (threadIdx.x < 4) held[256 + threadIdx.x] = 0.0f;
+  __syncthreads();
+  const four_floats v =
+      *reinterpret_cast<const four_floats*>(held + 4 * threadIdx.x + 1);  // FAULT misaligned_shared
+  out[threadIdx.x] = v[0];
+}
+
+struct three_floats {
+  float x, y, z;
+};
+__global__ void copy_structures(const three_floats* in, three_floats* out) {
+  out[threadIdx.x] = in[threadIdx.x];
+}
+
+float host_array[64] = {1.0f};
+__global__ void read_host_array(float* out) {
+  out[threadIdx.x] = host_array[threadIdx.x];  // FAULT read_host_array
+}
+
+__global__ void read_table(float* out) {
+  static const float table[4] = {1, 2, 3, 4};
+  out[threadIdx.x] = table[threadIdx.x % 4];
+}
+
+__global__ void barrier_for_warps(float* out) {
+  simt::sync_warp();
+  out[threadIdx.x] = 1.0f;
+}
+
 /// Runs something that must fault, and returns the fault.
 template <class F>
 simt::fault fault_of(F&& run) {
@@ -360,6 +405,71 @@ TEST_CASE("a kernel runs as before after a fault", "[simulator]") {
     simt::launch(shared_written, {3, 64}, out.get());
     CHECK(out.fetch()[0] == 1.0f);
   }
+}
+
+TEST_CASE("what a fault left behind is not counted in the next launch", "[simulator]") {
+  const settings_guard guard(32);
+  simt::configuration().workers = 1;
+  memory<float> p(ramp(60), "p"), in(ramp(64)), out(64);
+  simt::launch(strided_copy, {1, 32}, in.get(), out.get(), 1, 0);
+  const simt::launch_record before = simt::records().back();
+  fault_of([&] { simt::launch(past_the_end, {1, 64}, p.get(), 60); });
+  simt::launch(strided_copy, {1, 32}, in.get(), out.get(), 1, 0);
+  CHECK(simt::records().back().global_load.bytes == before.global_load.bytes);
+  CHECK(simt::records().back().global_store.sectors == before.global_store.sectors);
+}
+
+TEST_CASE("one statement that serves shared and global memory is counted in both", "[simulator]") {
+  const settings_guard guard(GENERATE(32, 64));
+  memory<float> in(ramp(64)), out(64);
+  simt::launch(one_load_for_two_spaces, {1, 64}, in.get(), out.get());
+  CHECK(simt::records().back().global_load.bytes == 32 * 4);
+  CHECK(simt::records().back().shared_load.bytes == 32 * 4);
+}
+
+TEST_CASE("a shuffle wider than the warp is caught", "[simulator]") {
+  memory<float> out(64);
+  {
+    const settings_guard guard(32);
+    check_fault(fault_of([&] {
+                  simt::launch(shuffle_of_64, {1, 64}, out.get());
+                }),
+                simt::fault_kind::divergent_shuffle, "shuffle_of_64", "shuffle_of_64");
+  }
+  const settings_guard guard(64);
+  simt::launch(shuffle_of_64, {1, 64}, out.get());
+}
+
+TEST_CASE("alignment counts in shared memory, and only where the type promises it", "[simulator]") {
+  const settings_guard guard(GENERATE(32, 64));
+  memory<float> out(64), triples(ramp(192)), copies(192);
+  check_fault(fault_of([&] {
+                simt::launch(misaligned_shared, {1, 64}, out.get());
+              }),
+              simt::fault_kind::misaligned, "misaligned_shared", "misaligned_shared");
+  simt::launch(copy_structures, {1, 64}, reinterpret_cast<const three_floats*>(triples.get()),
+               reinterpret_cast<three_floats*>(copies.get()));
+  CHECK(copies.fetch() == ramp(192));
+  CHECK(simt::records().back().global_load.bytes == 192 * 4);
+}
+
+TEST_CASE("constants may be read, the host's variables may not", "[simulator]") {
+  const settings_guard guard(32);
+  memory<float> out(64);
+  host_array[5] = 2.0f;
+  simt::launch(read_table, {1, 64}, out.get());
+  CHECK(out.fetch()[5] == 2.0f);
+  check_fault(fault_of([&] {
+                simt::launch(read_host_array, {1, 64}, out.get());
+              }),
+              simt::fault_kind::host_memory, "read_host_array", "read_host_array");
+}
+
+TEST_CASE("a warp barrier is no shuffle", "[simulator]") {
+  const settings_guard guard(32);
+  memory<float> out(64);
+  simt::launch(barrier_for_warps, {1, 64}, out.get());
+  CHECK(simt::records().back().shuffles == 0);
 }
 
 TEST_CASE("shuffles exchange what a GPU's exchange", "[simulator]") {

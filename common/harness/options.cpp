@@ -123,6 +123,8 @@ parsed_options parse_options(int argc, const char* const* argv, const stage_info
   app.add_option("--pitfall", o.pitfall, "Show a mistake beside the right result: " + pitfall_names(stage));
   bool no_check = false;
   app.add_flag("--no-check", no_check, "Simulator: do not watch memory accesses (faster, counts nothing)");
+  bool no_time = false;
+  app.add_flag("--no-time", no_time, "GPU: check the result only");
   app.add_flag("--json", o.json, "Print one JSON object instead of text");
 
   const auto complain = [&](const std::string& sentence) {
@@ -146,6 +148,7 @@ parsed_options parse_options(int argc, const char* const* argv, const stage_info
     o.index = static_cast<int>(whole_number("--index", index, 0, 1023));
     o.threads = static_cast<int>(whole_number("--threads", threads, 0, 4096));
     o.watch = !no_check;
+    o.time = !no_time;
     o.plan.warps = power_of_two("--warps", warps, 32);
     o.plan.rows = power_of_two("--rows-per-block", rows_per_block, 8);
     if (app.count("--pitfall") > 0 && o.pitfall.empty())

@@ -30,6 +30,7 @@ struct options {
   bool tune = false;  ///< try plans instead of running one
   std::string pitfall;  ///< show this mistake instead
   bool watch = true;  ///< --no-check turns the simulator's watching off
+  bool time = true;  ///< --no-time checks only
   bool json = false;
   bool color = false;
 };

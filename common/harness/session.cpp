@@ -9,6 +9,7 @@
 
 #include "harness/npy.hpp"
 #include "harness/stage_memory.hpp"
+#include "harness/tune.hpp"
 #include "harness/usage_error.hpp"
 #include "numerics/input.hpp"
 
@@ -20,10 +21,13 @@ constexpr std::int64_t default_rows_gpu = 16384, default_cols_gpu = 8192;
 constexpr int timing_samples = 25;
 
 /// Refuses what cannot work, in one sentence, before anything is allocated.
-void check_plan(const planned_run& p, const stage_info& stage, const backend& machine) {
+void check_plan(const planned_run& p, const launch_plan& plan, const stage_info& stage,
+                const backend& machine, int warp_size) {
   const matrix_shape& s = p.shape;
   if (const std::string problem = stage_problem(stage, s); !problem.empty()) throw usage_error(problem);
   if (s.rows == 0 || s.cols == 0) return;
+  if (const std::string problem = plan_problem(plan, s.cols, warp_size); !problem.empty())
+    throw usage_error(problem);
   const std::int64_t x = matrix_bytes(s.rows, s.ld_in, p.type), y = matrix_bytes(s.rows, s.ld_out, p.type);
   std::int64_t device_need = 0, host_need = 0;
   if (__builtin_add_overflow(x, y, &host_need) ||
@@ -92,7 +96,7 @@ run_result run_one(const planned_run& p, const host_matrix& x, const options& o,
   }
   if (device.simulated && o.watch) r.counted = hold_against_model(simt::records(), stage, p.shape, p.type);
   r.check = verify(x, y, stage.sum_depth(p.shape), o.check);
-  if (r.pass() && !device.simulated && p.shape.rows > 0 && p.shape.cols > 0) {
+  if (r.pass() && o.time && !device.simulated && p.shape.rows > 0 && p.shape.cols > 0) {
     try {
       timing t =
           rotating_calls(machine, stage, x, p.shape, device.facts, o.offset).time(o.plan, timing_samples);
@@ -102,7 +106,7 @@ run_result run_one(const planned_run& p, const host_matrix& x, const options& o,
       r.not_timed = problem.what();  // the result is right all the same
     }
   } else if (!device.simulated) {
-    r.not_timed = r.pass() ? "nothing to do" : "a wrong result has no time";
+    r.not_timed = !r.pass() ? "a wrong result has no time" : o.time ? "nothing to do" : "--no-time";
   }
   if (r.pass() && !o.output.empty()) write_npy(o.output, y);
   return r;
@@ -200,7 +204,7 @@ std::vector<planned_run> plan_runs(const options& o, const stage_info& stage, co
       for (std::int64_t n : or_default(o.cols, default_cols_sim, default_cols_gpu))
         add(m, n, o.distribution, o.type.value_or(dtype::f32));
   }
-  for (const planned_run& p : plan) check_plan(p, stage, *device.machine);
+  for (const planned_run& p : plan) check_plan(p, o.plan, stage, *device.machine, device.facts.warp_size);
   return plan;
 }
 

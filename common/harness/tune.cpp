@@ -63,27 +63,43 @@ bool better(const tuned_plan& a, const tuned_plan& b, double needed, std::int64_
 
 }  // namespace
 
+/// The share of a row and why it is too little or too much.
+tuned_plan share_of(const launch_plan& plan, std::int64_t cols, int warp_size) {
+  tuned_plan p;
+  p.plan = plan;
+  const int threads = plan.warps * warp_size;
+  p.row_threads = threads / plan.rows;
+  p.items = 1;
+  while (static_cast<std::int64_t>(p.items) * std::max(1, p.row_threads) < cols && p.items <= most_items)
+    p.items *= 2;
+  if (threads > most_threads)
+    p.why_not = "over 1024 threads";
+  else if (p.row_threads < fewest_row_threads)
+    p.why_not = "fewer than 8 threads a row";
+  else if (p.items > most_items)
+    p.why_not = "row does not fit";
+  else if (p.items > most_items / 2 && threads > most_threads / 2)
+    p.why_not = "too few registers";
+  return p;
+}
+
 std::vector<tuned_plan> possible_plans(std::int64_t cols, int warp_size) {
   std::vector<tuned_plan> plans;
   for (int warps = 1; warps <= 32; warps *= 2)
-    for (int rows = 1; rows <= 8; rows *= 2) {
-      tuned_plan p;
-      p.plan = {.warps = warps, .rows = rows};
-      const int threads = warps * warp_size;
-      p.row_threads = threads / rows;
-      p.items = 1;
-      while (p.items < cols && static_cast<std::int64_t>(p.items) * p.row_threads < cols) p.items *= 2;
-      if (threads > most_threads)
-        p.why_not = "over 1024 threads";
-      else if (p.row_threads < fewest_row_threads)
-        p.why_not = "under 8 threads a row";
-      else if (p.items > most_items)
-        p.why_not = "row does not fit";
-      else if (p.items > most_items / 2 && threads > most_threads / 2)
-        p.why_not = "not enough registers";
-      plans.push_back(p);
-    }
+    for (int rows = 1; rows <= 8; rows *= 2) plans.push_back(share_of({warps, rows}, cols, warp_size));
   return plans;
+}
+
+std::string plan_problem(const launch_plan& plan, std::int64_t cols, int warp_size) {
+  if (plan.warps == 0 && plan.rows == 0) return "";
+  // What is left to the rule: the rows that a block has at most, and as many warps as hold the row.
+  launch_plan whole{plan.warps, plan.rows > 0 ? plan.rows : 1};
+  if (whole.warps == 0) return "";
+  const std::string why = share_of(whole, cols, warp_size).why_not;
+  if (why.empty()) return "";
+  return fmt::format(
+      "{} warps of {} lanes and {} rows a block cannot run {} columns ({}): see the list of --tune.",
+      whole.warps, warp_size, whole.rows, cols, why);
 }
 
 std::string run_tuner(const options& o, const stage_info& stage, chosen_device& device) {

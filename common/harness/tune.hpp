@@ -23,6 +23,10 @@ struct tuned_plan {
 /// Plans of 1 to 32 warps and 1 to 8 rows a block for rows of `cols` columns. Those that do not fit say why.
 std::vector<tuned_plan> possible_plans(std::int64_t cols, int warp_size);
 
+/// Why the plan cannot be launched for rows of `cols` columns, in one sentence; empty if it can. Values left
+/// to the rule are not judged.
+std::string plan_problem(const launch_plan& plan, std::int64_t cols, int warp_size);
+
 /// Tries every plan at each shape of the options, prints a table, the best plan, and by how much the stage's
 /// rule misses it. On a GPU plans are timed; on the simulator they are ranked by a model, and the table says
 /// so.

@@ -1,10 +1,14 @@
 // Fibers, barriers and shuffles: a block runs on one host thread, one fiber a GPU thread; blocks spread over
 // the cores.
 #include <link.h>
+#include <signal.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
+#include <csignal>
+#include <cstdio>
 #include <cstring>
 #include <exception>
 #include <memory>
@@ -149,6 +153,39 @@ bool all_set(const unsigned char* flags, unsigned count) {
   return true;
 }
 
+// The worker that runs blocks on this thread, kernel code or not.
+thread_local worker* busy = nullptr;
+
+/// Last words when the host's processor stops a kernel, where a GPU would report or return rubbish.
+void report_crash(int number, siginfo_t* info, void*) {
+  if (!busy || busy->running_thread() < 0) {
+    std::signal(number, SIG_DFL);
+    std::raise(number);
+    return;
+  }
+  const char* const what = number == SIGFPE
+                               ? "it divided an integer by zero"
+                               : "it overflowed its stack, or reached memory that does not exist";
+  char text[512];
+  const int length = std::snprintf(
+      text, sizeof text,
+      "crash in kernel %s: thread %d of block %llu was stopped by the processor: %s.\n"
+      "  address %p; keep local arrays below %zu kB, and run without --no-check to see bad accesses\n",
+      busy->job->name.c_str(), busy->running_thread(), static_cast<unsigned long long>(busy->running_block()),
+      what, info->si_addr, stack_bytes / 1024);
+  if (write(STDERR_FILENO, text, static_cast<std::size_t>(length)) < 0) _exit(1);
+  _exit(1);
+}
+
+void watch_for_crashes() {
+#if !defined(__SANITIZE_ADDRESS__)
+  struct sigaction action {};
+  action.sa_sigaction = report_crash;
+  action.sa_flags = SA_SIGINFO | SA_ONSTACK;
+  for (int number : {SIGSEGV, SIGBUS, SIGFPE}) sigaction(number, &action, nullptr);
+#endif
+}
+
 }  // namespace
 
 worker::worker() : lanes_(max_threads_per_block) {}
@@ -201,6 +238,12 @@ unsigned char* worker::stack_of(const lane& l) const {
 void worker::begin(const launch_job& j) {
   job = &j;
   totals = {};
+  constexpr std::size_t enough = 64 * 1024;
+  signal_stack_.resize(enough);
+  stack_t last_resort{};
+  last_resort.ss_sp = signal_stack_.data();
+  last_resort.ss_size = signal_stack_.size();
+  sigaltstack(&last_resort, nullptr);
   find_static_shared(tls_begin_, tls_bytes_);
   static_written_.assign(tls_bytes_, 0);
   dynamic_.resize(j.shared_bytes + 16);
@@ -398,11 +441,13 @@ std::optional<fault_info> worker::run_block(std::uint64_t block) {
   const int threads = static_cast<int>(job->block.x * job->block.y * job->block.z);
   for (int t = 0; t < threads; ++t) lanes_[t].state = lane_state::ready;
   fault_.reset();
+  busy = this;
   std::optional<fault_info> found;
   for (bool done = false; !done && !found;) {
     found = run_until_all_wait();
     if (!found) found = meet_at_barrier(done);
   }
+  busy = nullptr;
   if (found) {
     // The block is abandoned where it stands: its fibers are dropped, not unwound, and their stacks used
     // again.
@@ -565,7 +610,7 @@ void run_grid(const void* kernel, const geometry& g, void (*invoke)(const void*,
                            advice(status::invalid_configuration), g.file, g.line));
   const settings& s = configuration();
   const launch_job job{kernel,  invoke,         arguments,   argument_bytes, g.grid,
-                       g.block, g.shared_bytes, s.warp_size, s.check};
+                       g.block, g.shared_bytes, s.warp_size, s.check,        kernel_name(kernel)};
   const std::uint64_t blocks = std::uint64_t{g.grid.x} * g.grid.y * g.grid.z;
   const std::uint64_t wanted = s.workers > 0 ? s.workers : std::max(1u, std::thread::hardware_concurrency());
   // Each stack and its guard are two mappings, and Linux gives a process 65530 of them by default.
@@ -579,6 +624,8 @@ void run_grid(const void* kernel, const geometry& g, void (*invoke)(const void*,
   std::atomic<std::uint64_t> first_fault{UINT64_MAX};
   std::mutex guard;
   std::optional<fault_info> fault;
+  static std::once_flag watching;
+  std::call_once(watching, watch_for_crashes);
   std::exception_ptr trouble;
   const auto work = [&](worker& w, bool reports_progress) {
     try {
@@ -609,7 +656,7 @@ void run_grid(const void* kernel, const geometry& g, void (*invoke)(const void*,
   if (fault) throw explain(*fault, job);
 
   launch_record record;
-  record.kernel = kernel_name(kernel);
+  record.kernel = job.name;
   record.grid = static_cast<unsigned>(blocks);
   record.block = g.block.x * g.block.y * g.block.z;
   record.shared_bytes = g.shared_bytes;

@@ -148,6 +148,7 @@ struct launch_job {
   std::size_t shared_bytes = 0;
   int warp_size = 32;
   bool check = true;
+  std::string name;  // of the kernel
 };
 
 /// Runs blocks, one at a time, on one host thread.
@@ -162,6 +163,9 @@ class worker {
   /// Runs one block. @returns the fault of its first thread at fault, if any
   std::optional<fault_info> run_block(std::uint64_t block);
   launch_record totals;
+  /// "thread 3 of block 7", for the last words of a crash.
+  int running_thread() const { return current ? current->linear : -1; }
+  std::uint64_t running_block() const { return block_; }
 
   // Called on a lane's fiber.
   void wait(lane_state state, const char* file, int line);
@@ -198,6 +202,7 @@ class worker {
   std::vector<unsigned char> static_written_;  // one byte a byte of static shared memory
   std::vector<unsigned char> dynamic_written_;  // likewise, dynamic
   std::vector<unsigned char> dynamic_;
+  std::vector<unsigned char> signal_stack_;  // a stack that has overflowed cannot report it
   const buffer_region* recent_[4] = {};
   unsigned next_recent_ = 0;
   std::optional<fault_info> fault_;
