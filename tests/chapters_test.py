@@ -85,6 +85,10 @@ class Kernels(unittest.TestCase):
 
 
 class Results(unittest.TestCase):
+    def test_tables_come_from_the_results(self):
+        r = subprocess.run([sys.executable, str(ROOT / "bench" / "tables.py"), "--check"], capture_output=True, text=True)
+        self.assertEqual(r.returncode, 0, r.stderr)
+
     def test_files_say_where_they_come_from(self):
         for path in sorted((ROOT / "bench" / "results").glob("*.json")):
             with self.subTest(path.name):

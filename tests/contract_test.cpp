@@ -1,5 +1,5 @@
 // What every stage promises, on every backend: compiled once for each stage, run once for each backend. The
-// names in brackets are those of the public fault reports behind a case (tests/README.md).
+// names in brackets are explained in tests/README.md.
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>

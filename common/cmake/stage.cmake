@@ -12,6 +12,16 @@ function(softmax_add_stage_backend target folder backend objects)
     set(object ${CMAKE_CURRENT_BINARY_DIR}/${target}.o)
     list(TRANSFORM SOFTMAX_HIP_ARCHITECTURES PREPEND --offload-arch= OUTPUT_VARIABLE architectures)
     list(TRANSFORM include_dirs PREPEND -I OUTPUT_VARIABLE includes)
+    # One warp width where all architectures agree: gfx9 has 64 lanes, gfx10 and later have 32.
+    set(wide ${SOFTMAX_HIP_ARCHITECTURES})
+    set(narrow ${SOFTMAX_HIP_ARCHITECTURES})
+    list(FILTER wide INCLUDE REGEX "^gfx9")
+    list(FILTER narrow EXCLUDE REGEX "^gfx9")
+    if(NOT narrow)
+      list(APPEND definitions SIMT_HIP_WARP_SIZE=64)
+    elseif(NOT wide)
+      list(APPEND definitions SIMT_HIP_WARP_SIZE=32)
+    endif()
     list(TRANSFORM definitions PREPEND -D OUTPUT_VARIABLE hip_definitions)
     add_custom_command(
       OUTPUT ${object}

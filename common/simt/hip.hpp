@@ -84,9 +84,13 @@ void launch(void (*kernel)(P...), const geometry& g, A... args) {
     check(s, ("launch of " + kernel_name(reinterpret_cast<const void*>(kernel))).c_str(), g.file, g.line);
 }
 
-/// Calls f with the warp width of the current device as a compile-time constant.
+/// Calls f with the warp width of the current device as a compile-time constant. SIMT_HIP_WARP_SIZE names it
+/// where all architectures of the build have the same; else both are compiled.
 template <class F>
 void with_warp_size(F f) {
+#ifdef SIMT_HIP_WARP_SIZE
+  f(std::integral_constant<int, SIMT_HIP_WARP_SIZE>());
+#else
   int index = 0, width = 0;
   SIMT_CHECK(hipGetDevice(&index));
   SIMT_CHECK(hipDeviceGetAttribute(&width, hipDeviceAttributeWarpSize, index));
@@ -94,6 +98,7 @@ void with_warp_size(F f) {
     f(std::integral_constant<int, 64>());
   else
     f(std::integral_constant<int, 32>());
+#endif
 }
 
 // The shuffles. Takes part: every lane of the warp, or the result is undefined. Valid on: every lane.
