@@ -186,6 +186,20 @@ class Runs(unittest.TestCase):
             self.assertFalse(result["timed"])
             self.assertEqual(result["tuned"][0]["rule"]["rows"], 8)
 
+    def test_the_rules_for_rows_and_warps(self):
+        for gpu, width in (("h200", 32), ("mi250x", 64)):
+            for cols in (1, 32, 512, 513, 781, 1024, 1025, 2048, 2049, 8192, 8193, 16384):
+                rows = 8 if cols <= 512 else 4 if cols <= 1024 else 2 if cols <= 2048 else 1  # 4096 / N in powers of two
+                self.assertLessEqual(rows, max(1, 4096 // cols))
+                warps = 4 if cols <= 2048 else 8 if cols <= 8192 else 16
+                for stage, threads in (("stage-02", None), ("stage-03", 256), ("stage-04", warps * width)):
+                    r = run(stage, "--device", "sim", "--gpu", gpu, "--rows", 13, "--cols", cols, "--json")
+                    launch = json.loads(r.stdout)["runs"][0]["simulator"]["launches"][0]
+                    if threads is None:
+                        self.assertEqual((launch["grid"], launch["block"]), (13, 256))
+                    else:
+                        self.assertEqual((launch["grid"], launch["block"]), (-(-13 // rows), threads), f"{stage} {gpu} {cols}")
+
     def test_plans_can_be_chosen(self):
         for warps, rows in ((1, 1), (2, 4), (32, 8)):
             r = run("stage-04", "--device", "sim", "--warps", warps, "--rows-per-block", rows, "--rows", 13, "--cols", 200)

@@ -12,7 +12,9 @@
 #include "catch.hpp"
 #include "harness/devices.hpp"
 #include "harness/npy.hpp"
+#include "harness/occupancy.hpp"
 #include "harness/stage_info.hpp"
+#include "harness/tune.hpp"
 #include "harness/usage_error.hpp"
 #include "numerics/dtype.hpp"
 #include "numerics/input.hpp"
@@ -424,6 +426,48 @@ TEST_CASE("each lack of a device has its sentence [T62 T63]", "[device]") {
   CHECK(device_problem(
             {.ok = true, .reason = "", .count = 2, .driver_version = 13000, .runtime_version = 13000}, 1,
             "NVIDIA") == "");
+}
+
+TEST_CASE("occupancy follows from the limits of the GPU", "[model]") {
+  const gpu_facts& h200 = *find_gpu("h200");
+  const auto check = [&](int threads, std::size_t shared, int registers, int blocks,
+                         const std::string& limit) {
+    const occupancy o = occupancy_of(h200, threads, shared, 1000, registers);
+    INFO(threads << " threads, " << shared << " bytes, " << registers << " registers");
+    CHECK(o.blocks == blocks);
+    CHECK(o.limit == limit);
+    CHECK(o.bytes_in_flight == 1000.0 * blocks);
+  };
+  check(256, 0, 0, 8, "threads");
+  check(1024, 0, 0, 2, "threads");
+  check(32, 0, 0, 32, "blocks");  // 32 warps of 64: one warp a block fills half of a multiprocessor
+  check(256, 0, 64, 4, "registers");
+  check(256, 0, 57, 4, "registers");  // handed out in eights
+  check(256, 100 * 1024, 0, 2, "shared memory");
+  check(100, 0, 0, 16, "threads");  // whole warps count
+  CHECK(occupancy_of(h200, 32, 0, 0, 0).share == 0.5);
+  CHECK(occupancy_of(*find_gpu("rtx4090"), 1024, 0, 0, 0).blocks == 1);
+  // 4.8 TB/s, half of it reads, 0.8 us, 132 multiprocessors
+  CHECK(std::abs(bytes_in_flight_needed(h200) - 14545) < 1);
+}
+
+TEST_CASE("plans that do not fit say why", "[model]") {
+  const auto reason = [](int warps, int rows, std::int64_t cols, int width) {
+    return plan_problem({warps, rows}, cols, width);
+  };
+  CHECK(reason(4, 8, 32, 32) == "");
+  CHECK(reason(0, 0, 1000000, 32) == "");  // left to the rule
+  CHECK(has(reason(1, 8, 32, 32), "fewer than 8 threads"));
+  CHECK(has(reason(32, 1, 32, 64), "1024"));
+  CHECK(has(reason(4, 1, 8193, 32), "does not fit"));
+  CHECK(has(reason(32, 1, 40000, 32), "registers"));
+  CHECK(possible_plans(781, 32).size() == 24);
+  int possible = 0;
+  for (const tuned_plan& p : possible_plans(781, 32)) {
+    possible += p.why_not.empty();
+    if (p.why_not.empty()) CHECK(p.items * p.row_threads >= 781);
+  }
+  CHECK(possible > 15);
 }
 
 TEST_CASE("versions read as their vendors write them", "[device]") {

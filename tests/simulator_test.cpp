@@ -1,6 +1,9 @@
 // The simulator's own tests: each fault is caught at its line and the right twin passes, counts are exact,
 // and shuffles and barriers do what a GPU's do. This file is compiled like a kernel file, so its kernels are
 // watched.
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <cstring>
 #include <numeric>
 #include <set>
@@ -234,6 +237,15 @@ __global__ void read_table(float* out) {
   out[threadIdx.x] = table[threadIdx.x % 4];
 }
 
+__global__ void divide_by(const int* divisor, int* out, int n) { *out = n / *divisor; }
+
+__attribute__((noinline)) float depth(int n) {
+  volatile float local[64] = {};
+  local[n % 64] = 1.0f;
+  return n > 0 ? depth(n - 1) + local[0] : local[1];
+}
+__global__ void recurse(float* out, int n) { *out = depth(n); }
+
 __global__ void barrier_for_warps(float* out) {
   simt::sync_warp();
   out[threadIdx.x] = 1.0f;
@@ -386,6 +398,42 @@ TEST_CASE("divergent barriers and shuffles are caught at their line", "[simulato
     CHECK(out.fetch()[0] == static_cast<float>(width * (width - 1) / 2));
   }
 }
+
+#ifndef SOFTMAX_SANITIZE  // where the sanitizer has the last word
+TEST_CASE("a kernel that the processor stops has last words", "[simulator]") {
+  const settings_guard guard(GENERATE(32, 64));
+  memory<int> zero(std::vector<int>{0}), out(1);
+  memory<float> deep(1);
+  const auto last_words = [](auto&& run) {
+    int ends[2];
+    REQUIRE(pipe(ends) == 0);
+    const pid_t child = fork();
+    if (child == 0) {
+      simt::configuration().workers = 1;
+      dup2(ends[1], STDERR_FILENO);
+      run();
+      _exit(0);
+    }
+    close(ends[1]);
+    std::string text(1000, '\0');
+    text.resize(std::max<ssize_t>(0, read(ends[0], text.data(), text.size())));
+    close(ends[0]);
+    int status = 0;
+    waitpid(child, &status, 0);
+    CHECK(WIFEXITED(status));
+    CHECK(WEXITSTATUS(status) == 1);
+    return text;
+  };
+  const std::string division = last_words([&] {
+    simt::launch(divide_by, {1, 1}, zero.get(), out.get(), 100);
+  });
+  CHECK(division.find("crash in kernel divide_by: thread 0 of block 0") != std::string::npos);
+  CHECK(division.find("divided an integer by zero") != std::string::npos);
+  const std::string overflow = last_words([&] { simt::launch(recurse, {1, 1}, deep.get(), 1 << 30); });
+  CHECK(overflow.find("crash in kernel recurse") != std::string::npos);
+  CHECK(overflow.find("overflowed its stack") != std::string::npos);
+}
+#endif
 
 TEST_CASE("of several faults, the one in the first block is reported, every time", "[simulator]") {
   const settings_guard guard(32);

@@ -124,9 +124,8 @@ void append_ledger(std::string& out, const run_result& r, const stage_info& stag
   }
   if (r.type != dtype::f32)
     out += "  intermediate results are fp32 and weigh twice what an element of the matrix does\n";
-  out += fmt::format(
-      "  DRAM bytes: not measured here; on a GPU, bench/counters.py stage-{} reads the hardware counters\n",
-      stage.number);
+  out += fmt::format("  DRAM bytes: not measured; on a GPU, bench/counters.py stage-{} reads its counters\n",
+                     stage.number);
 }
 
 void append_launches(std::string& out, const ledger& l, const painter& paint) {
@@ -155,10 +154,9 @@ void append_check(std::string& out, const run_result& r, const painter& paint) {
     if (v.special_rows > 0) out += fmt::format("; {} rows are NaN, as they must be", v.special_rows);
     out += "\n";
     if (v.worst.row >= 0)
-      out +=
-          fmt::format("        nearest to its limit: row {}, col {}: got {}, want {}, {:.2f} of {:.2f} ulp\n",
-                      v.worst.row, v.worst.col, number_text(v.worst.got), number_text(v.worst.want),
-                      v.worst.ulp, v.worst.limit);
+      out += fmt::format("        nearest to its limit: row {}, col {}: {}, want {} ({:.2f} of {:.2f} ulp)\n",
+                         v.worst.row, v.worst.col, number_text(v.worst.got), number_text(v.worst.want),
+                         v.worst.ulp, v.worst.limit);
     out += fmt::format("        an all-zero output would get {} of these elements wrong\n",
                        v.zero_output_would_fail);
   } else {

@@ -177,14 +177,28 @@ void report_crash(int number, siginfo_t* info, void*) {
   _exit(1);
 }
 
-void watch_for_crashes() {
+/// While it lives, crashes are ours to report; then whoever listened before listens again.
+class crash_watch {
+ public:
+  crash_watch() {
 #if !defined(__SANITIZE_ADDRESS__)
-  struct sigaction action {};
-  action.sa_sigaction = report_crash;
-  action.sa_flags = SA_SIGINFO | SA_ONSTACK;
-  for (int number : {SIGSEGV, SIGBUS, SIGFPE}) sigaction(number, &action, nullptr);
+    struct sigaction ours {};
+    ours.sa_sigaction = report_crash;
+    ours.sa_flags = SA_SIGINFO | SA_ONSTACK;
+    for (std::size_t i = 0; i < std::size(numbers_); ++i) sigaction(numbers_[i], &ours, &before_[i]);
 #endif
-}
+  }
+  ~crash_watch() {
+#if !defined(__SANITIZE_ADDRESS__)
+    for (std::size_t i = 0; i < std::size(numbers_); ++i) sigaction(numbers_[i], &before_[i], nullptr);
+#endif
+  }
+  crash_watch(const crash_watch&) = delete;
+
+ private:
+  static constexpr int numbers_[] = {SIGSEGV, SIGBUS, SIGFPE};
+  struct sigaction before_[std::size(numbers_)] = {};
+};
 
 }  // namespace
 
@@ -624,8 +638,7 @@ void run_grid(const void* kernel, const geometry& g, void (*invoke)(const void*,
   std::atomic<std::uint64_t> first_fault{UINT64_MAX};
   std::mutex guard;
   std::optional<fault_info> fault;
-  static std::once_flag watching;
-  std::call_once(watching, watch_for_crashes);
+  const crash_watch watch;
   std::exception_ptr trouble;
   const auto work = [&](worker& w, bool reports_progress) {
     try {
