@@ -67,7 +67,7 @@ def stage_table(runs, stage):
 def tune_table():
     rows = []
     for entry in sorted((e for t in load("h200_tune.json")["tuned"] for e in t["tuned"]), key=lambda e: e["cols"]):
-        plan = lambda p: f"{p['warps']} warps, {p['rows']} rows"
+        plan = lambda p: f"{p['warps']} warps, {p['rows']} row{'s' if p['rows'] > 1 else ''}"
         rows.append([str(entry["cols"]), plan(entry["rule"]), plan(entry["best"]), f"{entry['regret'] * 100:.1f} %"])
     return table(["N", "the rule", "best", "regret"], rows)
 

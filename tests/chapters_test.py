@@ -20,7 +20,7 @@ STAGES = sorted(p.parent for p in ROOT.glob("stages/*/kernel.cuh"))
 DOCUMENTS = sorted(p for p in ROOT.glob("**/*.md") if "build" not in p.relative_to(ROOT).parts[0])
 
 LONGEST_KERNEL = 120
-LARGEST_STEP = 60
+LARGEST_STEP = 65  # lines added, or lines removed
 
 
 def program(stage_folder):
@@ -73,7 +73,9 @@ class Kernels(unittest.TestCase):
             self.assertLessEqual(len((stage / "kernel.cuh").read_text().splitlines()), LONGEST_KERNEL, stage.name)
 
     def test_steps_between_stages_stay_small(self):
+        declared = dict(re.findall(r"softmax_add_stage\((\S+)[^)]*BUILDS_ON (\S+)\)", (ROOT / "stages/CMakeLists.txt").read_text()))
         for before, after in zip(STAGES, STAGES[1:]):
+            before = ROOT / "stages" / declared.get(after.name, before.name)
             a, b = ((s / "kernel.cuh").read_text().splitlines() for s in (before, after))
             changed = [line for line in difflib.ndiff(a, b) if line[0] in "+-"]
             self.assertLessEqual(max(sum(c[0] == sign for c in changed) for sign in "+-"), LARGEST_STEP, after.name)

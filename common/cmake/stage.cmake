@@ -1,6 +1,7 @@
-# softmax_add_stage(<folder> [TUNABLE]): declares the program stage-NN, from stages/<folder>/kernel.cuh and stage.hpp.
+# softmax_add_stage(<folder> [TUNABLE] [BUILDS_ON <folder>]): declares the program stage-NN, from stages/<folder>/kernel.cuh and stage.hpp.
 # The include path selects the stage; file names and symbols are the same in all of them.
-# TUNABLE: the launcher takes a launch_plan.
+# TUNABLE: the launcher takes a launch_plan. BUILDS_ON: the stage to compare the kernel with, where it is not the one before;
+# read by tests/chapters_test.py.
 
 # softmax_add_stage_backend(<target> <folder> <backend> <objects>): compiles the stage's kernels for one backend and
 # leaves the object file in the variable <objects>.
@@ -53,7 +54,7 @@ function(softmax_add_stage_backend target folder backend objects)
 endfunction()
 
 function(softmax_add_stage folder)
-  cmake_parse_arguments(stage "TUNABLE" "" "" ${ARGN})
+  cmake_parse_arguments(stage "TUNABLE" "BUILDS_ON" "" ${ARGN})
   string(SUBSTRING ${folder} 0 2 number)
   set(stage_definitions)
   if(stage_TUNABLE)

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <tuple>
 
 #include "harness/report.hpp"
 #include "harness/stage_memory.hpp"
@@ -48,17 +49,17 @@ launch_plan rule_plan(const matrix_shape& s, dtype type, const stage_info& stage
 
 bool same(const launch_plan& a, const launch_plan& b) { return a.warps == b.warps && a.rows == b.rows; }
 
-/// Is `a` better than `b`? On a GPU by time. By the model: as many bytes in flight as are needed come first,
-/// then the larger share of lanes that hold data, then fewer warps to combine.
-bool better(const tuned_plan& a, const tuned_plan& b, double needed, std::int64_t cols) {
+/// Is `a` better than `b`? On a GPU by time. By the model: enough bytes under way come first; then three
+/// resident blocks, so that one loads while others compute and store; then the occupancy, more bytes under
+/// way, and fewer warps.
+bool better(const tuned_plan& a, const tuned_plan& b, double needed) {
   if (a.seconds > 0 || b.seconds > 0) return a.seconds < b.seconds;
-  const double fa = std::min(a.full.bytes_in_flight, needed), fb = std::min(b.full.bytes_in_flight, needed);
-  if (fa != fb) return fa > fb;
-  const auto filled = [&](const tuned_plan& p) {
-    return static_cast<double>(cols) / (p.row_threads * p.items);
+  constexpr int phases = 3;
+  const auto rank = [&](const tuned_plan& p) {
+    return std::tuple(std::min(p.full.bytes_in_flight, needed), std::min(p.full.blocks, phases), p.full.share,
+                      p.full.bytes_in_flight, -p.plan.warps);
   };
-  if (filled(a) != filled(b)) return filled(a) > filled(b);
-  return a.row_threads < b.row_threads;
+  return rank(a) > rank(b);
 }
 
 }  // namespace
@@ -101,6 +102,13 @@ std::string plan_problem(const launch_plan& plan, std::int64_t cols, int warp_si
       "{} warps of {} lanes and {} rows a block cannot run {} columns ({}): see the list of --tune.",
       whole.warps, warp_size, whole.rows, cols, why);
 }
+
+namespace {
+std::string plan_text(const launch_plan& p) {
+  return fmt::format("{} warp{}, {} row{} a block", p.warps, p.warps > 1 ? "s" : "", p.rows,
+                     p.rows > 1 ? "s" : "");
+}
+}  // namespace
 
 std::string run_tuner(const options& o, const stage_info& stage, chosen_device& device) {
   if (!device.gpu)
@@ -145,7 +153,7 @@ std::string run_tuner(const options& o, const stage_info& stage, chosen_device& 
     const tuned_plan* best = nullptr;
     const tuned_plan* by_rule = nullptr;
     for (const tuned_plan& p : plans) {
-      if (p.why_not.empty() && (!best || better(p, *best, needed, s.cols))) best = &p;
+      if (p.why_not.empty() && (!best || better(p, *best, needed))) best = &p;
       if (same(p.plan, rule)) by_rule = &p;
     }
     if (!best) throw usage_error(fmt::format("No plan holds a row of {} columns: use stage 05.", s.cols));
@@ -153,7 +161,7 @@ std::string run_tuner(const options& o, const stage_info& stage, chosen_device& 
     text += fmt::format("{} x {} {} on {}, warps of {}\n", s.rows, s.cols, name_of(run.type),
                         device.gpu->name, width);
     text += device.simulated
-                ? "ranked by a model: bytes in flight, filled lanes, warps to combine. Nothing was timed.\n"
+                ? "ranked by a model: enough bytes in flight, three blocks, occupancy. Nothing was timed.\n"
                 : "timed with cold caches, median of a call\n";
     text += fmt::format("  {:>5} {:>5} {:>8} {:>6} {:>6} {:>7} {:>10}  {}\n", "warps", "rows", "thr./row",
                         "items", "blocks", "occup.", "in flight", device.simulated ? "" : "time, GB/s");
@@ -191,16 +199,13 @@ std::string run_tuner(const options& o, const stage_info& stage, chosen_device& 
                          {"plans", table},
                          {"best", {{"warps", best->plan.warps}, {"rows", best->plan.rows}}},
                          {"rule", {{"warps", rule.warps}, {"rows", rule.rows}}}};
-    text += fmt::format("best: {} warps, {} rows a block", best->plan.warps, best->plan.rows);
+    text += "best: " + plan_text(best->plan);
     if (best->seconds > 0 && by_rule && by_rule->seconds > 0) {
       const double regret = by_rule->seconds / best->seconds - 1;
       entry["regret"] = regret;
-      text += fmt::format("; the rule ({} warps, {} rows) takes {:.1f} % longer\n", rule.warps, rule.rows,
-                          regret * 100);
+      text += fmt::format("; the rule ({}) takes {:.1f} % longer\n", plan_text(rule), regret * 100);
     } else {
-      text +=
-          fmt::format("; the rule says {} warps, {} rows; {:.1f} kB in flight a multiprocessor are needed\n",
-                      rule.warps, rule.rows, needed * 1e-3);
+      text += fmt::format("; the rule says {}\n", plan_text(rule));
     }
     all.push_back(entry);
   }

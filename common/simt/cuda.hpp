@@ -70,11 +70,11 @@ struct geometry {
       : grid(grid), block(block), shared_bytes(shared_bytes), queue(queue), file(file), line(line) {}
 };
 
-/// The (mangled) name of a kernel, where the runtime can tell.
+/// The name of a kernel, where the runtime can tell.
 inline std::string kernel_name(const void* kernel) {
 #if CUDART_VERSION >= 12030
   const char* name = nullptr;
-  if (cudaFuncGetName(&name, kernel) == success && name) return name;
+  if (cudaFuncGetName(&name, kernel) == success && name) return demangled(name);
   (void)cudaGetLastError();
 #else
   (void)kernel;

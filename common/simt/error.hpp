@@ -1,6 +1,10 @@
 #pragma once
 /// @file
 /// Errors of the portability layer.
+#include <cxxabi.h>
+
+#include <cstdlib>
+#include <memory>
 #include <stdexcept>
 #include <string>
 
@@ -18,6 +22,14 @@ class no_device : public error {
  public:
   using error::error;
 };
+
+/// "void softmax::row_max<float>(...)" from the name that the linker sees.
+inline std::string demangled(const char* symbol) {
+  int failed = 0;
+  const std::unique_ptr<char, void (*)(void*)> text(abi::__cxa_demangle(symbol, nullptr, nullptr, &failed),
+                                                    std::free);
+  return failed == 0 && text ? text.get() : symbol;
+}
 
 /// A path below the root of this project, however the compiler was told to write it.
 inline std::string project_path(const std::string& file) {

@@ -70,10 +70,10 @@ struct geometry {
       : grid(grid), block(block), shared_bytes(shared_bytes), queue(queue), file(file), line(line) {}
 };
 
-/// The (mangled) name of a kernel, where the runtime can tell.
+/// The name of a kernel, where the runtime can tell.
 inline std::string kernel_name(const void* kernel) {
   const char* name = hipKernelNameRefByPtr(kernel, nullptr);
-  return name ? name : "a kernel";
+  return name ? demangled(name) : "a kernel";
 }
 
 /// The one place where a kernel is launched, so that no launch goes unchecked.

@@ -1,7 +1,5 @@
 // From addresses to source lines, and from faults to sentences.
 #include <backtrace.h>
-#include <cxxabi.h>
-
 #include <cstdlib>
 #include <map>
 #include <memory>
@@ -40,13 +38,6 @@ void ignore_error(void*, const char*, int) {}
 backtrace_state* symbols() {
   static backtrace_state* state = backtrace_create_state(nullptr, /*threaded=*/1, ignore_error, nullptr);
   return state;
-}
-
-std::string demangle(const char* symbol) {
-  int failed = 0;
-  const std::unique_ptr<char, void (*)(void*)> text(abi::__cxa_demangle(symbol, nullptr, nullptr, &failed),
-                                                    std::free);
-  return failed == 0 && text ? text.get() : symbol;
 }
 
 /// "row_max" from "void softmax::(anonymous namespace)::row_max<32, float>(float const*, ...)".
@@ -89,7 +80,7 @@ source_line resolve(const void* return_address) {
         const bool users = belongs_to_user(file);
         // Inlined frames come innermost first; a header of the layer only counts when there is nothing
         // better.
-        if (place.line == 0 || users) place = {function ? short_name(demangle(function)) : "", file, line};
+        if (place.line == 0 || users) place = {function ? short_name(demangled(function)) : "", file, line};
         return users ? 1 : 0;
       },
       ignore_error, &best);
@@ -105,7 +96,7 @@ std::string kernel_name(const void* function) {
     backtrace_syminfo(
         symbols(), reinterpret_cast<std::uintptr_t>(function),
         [](void* out, std::uintptr_t, const char* symbol, std::uintptr_t, std::uintptr_t) {
-          if (symbol) *static_cast<std::string*>(out) = short_name(demangle(symbol));
+          if (symbol) *static_cast<std::string*>(out) = short_name(demangled(symbol));
         },
         ignore_error, &entry->second);
   return entry->second;
