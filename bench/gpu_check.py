@@ -2,7 +2,7 @@
 """Everything that needs an NVIDIA GPU to be checked, in one run: the contract tests, chosen shapes, many widths, the same bits
 in 100 runs, compute-sanitizer, and the simulator's counts against the hardware's. Writes one JSON file; times are ladder.py's.
 
-    bench/gpu_check.py --build build --out bench/results/h200_stages_00_01.json
+    bench/gpu_check.py --build build --out bench/results/h200_stages.json
 
 Exit codes: 0 all of it is right, 1 something is not, 2 a wrong command.
 """
@@ -90,7 +90,7 @@ def sanitize(binary, tool):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", default="build", help="build folder with bin/")
-    parser.add_argument("--stages", default="00,01")
+    parser.add_argument("--stages", default="00,01,02,03,04,05")
     parser.add_argument("--shapes", default="4096x8192,1823x781", help="verified and counted")
     parser.add_argument("--extra-shapes", default="", help="verified")
     parser.add_argument("--commit", default="", help="the commit that was built, where there is no git")

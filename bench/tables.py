@@ -36,7 +36,11 @@ def cell(run):
     if run is None:
         return "–"
     if "refused" in run:
+        if run["exit"] != 2 or "takes at most" not in run["refused"]:
+            raise SystemExit(f"tables: {run['stage']} at N = {run['cols']} did not run: {run['refused']}")
         return "too wide"
+    if not run["pass"]:
+        return "WRONG"
     time = run["time"]
     return f"{time['bytes_per_second'] * 1e-9:.0f} ({time['fraction_of_copy']:.2f})"
 

@@ -136,7 +136,7 @@ class Runs(unittest.TestCase):
                 self.assertLess(time.monotonic() - begin, 5)
 
     def test_many_host_threads(self):
-        for threads in (1, 16, 32, 4096):
+        for threads in (0, 1, 3, 16):
             r = run("stage-00", "--device", "sim", "--threads", threads, "--rows", 64, "--cols", 8)
             self.assertEqual(r.returncode, 0, r.stderr)
 
@@ -253,6 +253,7 @@ class Mistakes(unittest.TestCase):
         self.refused("--device", "gpu", says="--device gpu is not known: use auto, cuda, hip or sim")
         self.refused("--gpu", "voodoo", says="--gpu voodoo is not known: use one of h200")
         self.refused("--threads", "-2", says="out of range")
+        self.refused("--threads", "17", says="out of range: use 0 to 16")
         self.refused("--offset", "-1", says="out of range")
 
     def test_shapes(self):
@@ -308,7 +309,11 @@ class Mistakes(unittest.TestCase):
         self.refused("--rows", 1, "--rows", 2, says="--rows needs exactly one value")
         for args, says in ((("--warps", 3), "no power of two"), (("--warps", 64), "out of range"), (("--rows-per-block", 9), "out of range"),
                            (("--warps", 1, "--rows-per-block", 8), "fewer than 8 threads"), (("--warps", 1, "--cols", 4000), "does not fit"),
-                           (("--warps", 32, "--gpu", "mi250x"), "1024")):
+                           (("--warps", 32, "--gpu", "mi250x"), "1024"), (("--warps", 1, "--cols", 1000), "does not fit"),
+                           (("--rows-per-block", 8, "--cols", 4096), "does not fit"), (("--warps", 1, "--cols", 33), "fewer than 8 threads"),
+                           (("--tune", "--warps", 4), "leave out --warps"), (("--tune", "--output", "y.npy"), "leave out --output"),
+                           (("--tune", "--pitfall", "no-max"), "leave out --tune"),
+                           (("--pitfall", "timing-the-allocator", "--json"), "leave out --json")):
             r = run("stage-04", "--device", "sim", *args)
             self.assertEqual(r.returncode, 2, f"{args} {r.stdout}")
             self.assertRegex(r.stderr, says)

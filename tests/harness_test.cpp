@@ -453,10 +453,12 @@ TEST_CASE("occupancy follows from the limits of the GPU", "[model]") {
 
 TEST_CASE("plans that do not fit say why", "[model]") {
   const auto reason = [](int warps, int rows, std::int64_t cols, int width) {
-    return plan_problem({warps, rows}, cols, width);
+    return plan_problem({warps, rows}, {4, 8}, cols, width);
   };
   CHECK(reason(4, 8, 32, 32) == "");
   CHECK(reason(0, 0, 1000000, 32) == "");  // left to the rule
+  CHECK(has(reason(1, 0, 32, 32), "fewer than 8 threads"));  // the rule's 8 rows share one warp
+  CHECK(has(reason(0, 8, 4096, 32), "does not fit"));
   CHECK(has(reason(1, 8, 32, 32), "fewer than 8 threads"));
   CHECK(has(reason(32, 1, 32, 64), "1024"));
   CHECK(has(reason(4, 1, 8193, 32), "does not fit"));

@@ -21,7 +21,7 @@ struct stage_call {
   void* y = nullptr;
   float* workspace = nullptr;
   matrix_shape shape;
-  launch_plan plan;  ///< for stages that take one
+  launch_plan plan{};  ///< for stages that take one
   const char* pitfall = nullptr;  ///< run this mistake of the stage instead
 };
 
@@ -50,6 +50,8 @@ class backend {
 
   /// Runs the stage and waits for it. @throws simt::error, before any launch, if the shape cannot be run
   virtual void run(const stage_call& call) = 0;
+  /// What the stage's own rule launches for rows of `cols` columns; zeros if the stage takes no plan.
+  virtual launch_plan rule(std::int64_t cols) const = 0;
   /// Seconds a call, by device events, for each of `repeats` batches. The calls rotate through `calls`, which
   /// together should exceed the L2 cache.
   virtual std::vector<double> time(const std::vector<stage_call>& calls, int repeats) = 0;

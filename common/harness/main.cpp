@@ -54,9 +54,9 @@ int main(int argc, char** argv) {
       return as_promised ? 0 : 1;
     }
     if (o.tune) {
-      const std::string text = run_tuner(o, stage, device);
-      print(text);
-      return 0;
+      bool right = false;
+      print(run_tuner(o, stage, device, right));
+      return right ? 0 : 1;
     }
     progress = device.simulated && isatty(STDERR_FILENO) && !o.json;
     if (progress)

@@ -9,9 +9,9 @@
 
 namespace softmax {
 
-/// Bytes that a multiprocessor of this GPU must have under way to use its share of the memory's bandwidth:
-/// Little's law, bandwidth times latency, for a latency of 0.8 us under load and reads that make up half of
-/// the traffic.
+/// Bytes that a multiprocessor of this GPU must have under way to use its share of the memory's bandwidth, by
+/// Little's law, bandwidth times latency: half of the peak, since reads make up half of the traffic, and an
+/// assumed latency of 0.8 us under load.
 double bytes_in_flight_needed(const gpu_facts& gpu);
 
 struct occupancy {

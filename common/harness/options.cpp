@@ -113,7 +113,7 @@ parsed_options parse_options(int argc, const char* const* argv, const stage_info
   app.add_option("--device", o.device, "auto, cuda, hip or sim (auto)")->type_name("DEV");
   app.add_option("--index", index, "Which GPU, counted from 0");
   app.add_option("--gpu", o.gpu, "The GPU that the simulator stands for: " + keys());
-  app.add_option("--threads", threads, "Host threads for the simulator; 0: one a core");
+  app.add_option("--threads", threads, "Host threads for the simulator, up to 16; 0: one a core");
   std::string warps = "0", rows_per_block = "0";
   if (stage.tunable) {
     app.add_option("--warps", warps, "Warps a block: 1, 2, 4, 8, 16 or 32; 0: by rule");
@@ -146,11 +146,23 @@ parsed_options parse_options(int argc, const char* const* argv, const stage_info
     o.check = parse_check(check);
     o.repeat = static_cast<int>(whole_number("--repeat", repeat, 1, 1000000));
     o.index = static_cast<int>(whole_number("--index", index, 0, 1023));
-    o.threads = static_cast<int>(whole_number("--threads", threads, 0, 4096));
+    o.threads = static_cast<int>(whole_number("--threads", threads, 0, 16));
     o.watch = !no_check;
     o.time = !no_time;
     o.plan.warps = power_of_two("--warps", warps, 32);
     o.plan.rows = power_of_two("--rows-per-block", rows_per_block, 8);
+    const auto exclude = [&](const char* mode, std::initializer_list<const char*> others) {
+      if (app.count(mode) == 0) return;
+      for (const char* other : others)
+        if (app.get_option_no_throw(other) && app.count(other) > 0)
+          throw usage_error(
+              fmt::format("{} has its own choice of what {} says: leave out {}.", mode, other, other));
+    };
+    exclude("--pitfall",
+            {"--rows", "--cols", "--dtype", "--ld-in", "--ld-out", "--offset", "--input", "--output",
+             "--dist", "--seed", "--check", "--repeat", "--json", "--tune", "--warps", "--rows-per-block"});
+    if (stage.tunable)
+      exclude("--tune", {"--warps", "--rows-per-block", "--output", "--repeat", "--no-time"});
     if (app.count("--pitfall") > 0 && o.pitfall.empty())
       throw usage_error(fmt::format("--pitfall needs a name: use one of {}.", pitfall_names(stage)));
     if (o.device != "auto" && o.device != "cuda" && o.device != "hip" && o.device != "sim")

@@ -26,7 +26,7 @@ struct options {
   std::string gpu = "h200";
   int index = 0;
   int threads = 0;
-  launch_plan plan;  ///< --warps and --rows-per-block
+  launch_plan plan{};  ///< --warps and --rows-per-block
   bool tune = false;  ///< try plans instead of running one
   std::string pitfall;  ///< show this mistake instead
   bool watch = true;  ///< --no-check turns the simulator's watching off

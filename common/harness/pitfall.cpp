@@ -28,6 +28,7 @@ simt::launch_record launch_of(const stage_info& stage, const pitfall_info& p, co
   const auto backends = make_backends();
   backend& simulator = *backends.back();
   simt::configuration().warp_size = warp_size;
+  simt::configuration().check = true;
   const matrix_shape s{512, p.cols, p.cols, p.cols};
   const host_matrix x = make_input(p.distribution, 1, p.type, s.rows, s.cols, s.cols);
   stage_memory memory(simulator, stage, x, s);

@@ -26,7 +26,8 @@ void check_plan(const planned_run& p, const launch_plan& plan, const stage_info&
   const matrix_shape& s = p.shape;
   if (const std::string problem = stage_problem(stage, s); !problem.empty()) throw usage_error(problem);
   if (s.rows == 0 || s.cols == 0) return;
-  if (const std::string problem = plan_problem(plan, s.cols, warp_size); !problem.empty())
+  if (const std::string problem = plan_problem(plan, machine.rule(s.cols), s.cols, warp_size);
+      !problem.empty())
     throw usage_error(problem);
   const std::int64_t x = matrix_bytes(s.rows, s.ld_in, p.type), y = matrix_bytes(s.rows, s.ld_out, p.type);
   std::int64_t device_need = 0, host_need = 0;

@@ -81,6 +81,14 @@ class stage_backend final : public backend {
     SIMT_CHECK(simt::synchronize());
   }
 
+  launch_plan rule([[maybe_unused]] std::int64_t cols) const override {
+#if defined(SOFTMAX_STAGE_TUNABLE)
+    return plan_by_rule(cols);
+#else
+    return {};
+#endif
+  }
+
   std::vector<double> time(const std::vector<stage_call>& calls, int repeats) override {
     return measure(calls, repeats, [this](const stage_call& c) { enqueue(c, queue_); });
   }

@@ -48,7 +48,7 @@ stage_memory::stage_memory(backend& machine, const stage_info& stage, const host
   shift_ = static_cast<std::size_t>(offset) * size_of(x.type);
   y_bytes_ = static_cast<std::size_t>(matrix_bytes(s.rows, s.ld_out, x.type));
   x_ = device_buffer(machine, x.data.size() + shift_, "x");
-  guard_ = machine.name() == "sim" ? 0 : guard_bytes;
+  guard_ = machine.name() == "sim" && simt::configuration().check ? 0 : guard_bytes;
   y_ = device_buffer(machine, guard_ + shift_ + y_bytes_ + guard_, "y");
   workspace_ = device_buffer(machine, static_cast<std::size_t>(workspace_bytes(stage, s)), "workspace");
   simt::describe_buffer(x_.get(), shape_text(s, x.type));

@@ -2,6 +2,8 @@
 // Softmax in one kernel: a block reads a row once, keeps it in registers through maximum, exponential and
 // sum, and writes the result once. Moves, in elements: reads MN, writes MN. One block a row; a row is padded
 // to a power of two of columns, and masked lanes hold -inf.
+#include <string>
+
 #include "kernels/block.cuh"
 #include "numerics/shape.hpp"
 #include "simt/simt.hpp"
@@ -53,6 +55,8 @@ void launch_wide_enough(const T* x, T* y, const matrix_shape& s, simt::stream qu
     if (s.cols > Items * block_threads) return launch_wide_enough<WarpSize, 2 * Items>(x, y, s, queue);
     const auto blocks = static_cast<unsigned>(s.rows < max_blocks ? s.rows : max_blocks);
     simt::launch(softmax_row<WarpSize, Items, T>, {blocks, block_threads, 0, queue}, x, y, s);
+  } else {
+    throw simt::error("no block holds a row of " + std::to_string(s.cols) + " columns: use stage 05.");
   }
 }
 

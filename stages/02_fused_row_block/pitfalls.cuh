@@ -1,6 +1,6 @@
 #pragma once
-// Three ways to get the fused kernel wrong. Each is the kernel with one line changed, for rows of up to 1024
-// columns.
+// Three ways to get the fused kernel wrong: the kernel reduced to one row a block and up to 1024 columns, with
+// one line changed.
 #include <cstring>
 
 #include "kernel.cuh"

@@ -2,6 +2,8 @@
 // Softmax in one kernel, several narrow rows a block: each row gets an equal share of the threads, so that
 // none is idle when a row has fewer columns than the block has threads. Moves, in elements: reads MN, writes
 // MN. A row is padded to a power of two of columns, and masked lanes hold -inf.
+#include <string>
+
 #include "kernels/block.cuh"
 #include "numerics/shape.hpp"
 #include "simt/simt.hpp"
@@ -64,6 +66,8 @@ void launch_wide_enough(const T* x, T* y, const matrix_shape& s, simt::stream qu
     const std::int64_t needed = (s.rows + Rows - 1) / Rows;
     const auto blocks = static_cast<unsigned>(needed < max_blocks ? needed : max_blocks);
     simt::launch(softmax_rows<WarpSize, Rows, Items, T>, {blocks, block_threads, 0, queue}, x, y, s);
+  } else {
+    throw simt::error("no block holds a row of " + std::to_string(s.cols) + " columns: use stage 05.");
   }
 }
 

@@ -2,6 +2,8 @@
 // Softmax in one kernel, with as many warps a block as the width of a row asks for. Moves, in elements: reads
 // MN, writes MN. Threads and rows of a block are chosen at run time; the share of a row is known to the
 // compiler. A row is padded to a power of two of columns, and masked lanes hold -inf.
+#include <string>
+
 #include "harness/launch_plan.hpp"
 #include "kernels/block.cuh"
 #include "numerics/shape.hpp"
@@ -72,6 +74,8 @@ void launch_wide_enough(int rows, const T* x, T* y, const matrix_shape& s, simt:
     const auto blocks = static_cast<unsigned>(needed < max_blocks ? needed : max_blocks);
     simt::launch(softmax_rows<WarpSize, RowThreads, Items, T>,
                  {blocks, static_cast<unsigned>(rows * RowThreads), 0, queue}, x, y, s);
+  } else {
+    throw simt::error("no block holds a row of " + std::to_string(s.cols) + " columns: use stage 05.");
   }
 }
 
@@ -82,15 +86,23 @@ void launch_shares(int row_threads, int rows, const T* x, T* y, const matrix_sha
     if (row_threads > RowThreads)
       return launch_shares<WarpSize, 2 * RowThreads>(row_threads, rows, x, y, s, queue);
     launch_wide_enough<WarpSize, RowThreads, 1>(rows, x, y, s, queue);
+  } else {
+    throw simt::error("a row cannot have " + std::to_string(row_threads) +
+                      " threads: a block has at most 1024.");
   }
+}
+
+constexpr launch_plan plan_by_rule(std::int64_t cols) {
+  return {warps_per_block(cols), rows_per_block(cols)};
 }
 
 /// y = softmax of each row of x. `plan` overrides the rules where it is not 0. workspace is not used.
 template <int WarpSize, class T>
 void softmax(const T* x, T* y, float*, const matrix_shape& s, simt::stream queue, launch_plan plan = {}) {
   if (s.rows == 0 || s.cols == 0) return;
-  const int rows = plan.rows > 0 ? plan.rows : rows_per_block(s.cols);
-  const int warps = plan.warps > 0 ? plan.warps : warps_per_block(s.cols);
+  const launch_plan rule = plan_by_rule(s.cols);
+  const int rows = plan.rows > 0 ? plan.rows : rule.rows;
+  const int warps = plan.warps > 0 ? plan.warps : rule.warps;
   launch_shares<WarpSize, 8>(warps * WarpSize / rows, rows, x, y, s, queue);
 }
 

@@ -5,7 +5,7 @@
 namespace softmax {
 namespace {
 
-/// As the kernel, but each sum is rounded to fp16 whenever it grows.
+/// Three plain passes, with the sum rounded to fp16 whenever it grows.
 template <int WarpSize, class T>
 __global__ void half_sum_row(const T* x, T* y, matrix_shape s) {
   const std::int64_t row = blockIdx.x;

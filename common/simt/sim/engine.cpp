@@ -13,6 +13,7 @@
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <system_error>
 #include <thread>
 
 #include "simt/sim/internal.hpp"
@@ -92,7 +93,11 @@ unsigned char* map_stacks(int count) {
   if (p == MAP_FAILED) throw std::bad_alloc();
   auto* base = static_cast<unsigned char*>(p);
   for (int i = 0; i < count; ++i)
-    if (mprotect(base + i * (stack_bytes + page), page, PROT_NONE) != 0) throw std::bad_alloc();
+    if (mprotect(base + i * (stack_bytes + page), page, PROT_NONE) != 0) {
+      munmap(p, bytes);
+      throw error(
+          "The system has no more memory mappings for the stacks of the simulated threads: use --threads 1.");
+    }
   return base;
 }
 
@@ -164,16 +169,18 @@ void report_crash(int number, siginfo_t* info, void*) {
     return;
   }
   const char* const what = number == SIGFPE
-                               ? "it divided an integer by zero"
-                               : "it overflowed its stack, or reached memory that does not exist";
+                               ? "an integer division has no result"
+                               : "its stack overflowed, or it reached memory that does not exist";
   char text[512];
-  const int length = std::snprintf(
+  const int wanted = std::snprintf(
       text, sizeof text,
-      "crash in kernel %s: thread %d of block %llu was stopped by the processor: %s.\n"
-      "  address %p; keep local arrays below %zu kB, and run without --no-check to see bad accesses\n",
+      "crash in kernel %s: thread %d of block %llu was stopped by the processor: %s\n"
+      "  near address %p; keep local arrays below %zu kB%s\n",
       busy->job->name.c_str(), busy->running_thread(), static_cast<unsigned long long>(busy->running_block()),
-      what, info->si_addr, stack_bytes / 1024);
-  if (write(STDERR_FILENO, text, static_cast<std::size_t>(length)) < 0) _exit(1);
+      what, info->si_addr, stack_bytes / 1024,
+      busy->job->check ? "" : ", and run without --no-check to see bad accesses");
+  const std::size_t length = std::min(static_cast<std::size_t>(std::max(wanted, 0)), sizeof text - 1);
+  if (write(STDERR_FILENO, text, length) < 0) _exit(1);
   _exit(1);
 }
 
@@ -662,7 +669,11 @@ void run_grid(const void* kernel, const geometry& g, void (*invoke)(const void*,
   };
   {
     std::vector<std::jthread> threads;
-    for (std::size_t i = 1; i < count; ++i) threads.emplace_back([&, i] { work(*pool[i], false); });
+    try {
+      for (std::size_t i = 1; i < count; ++i) threads.emplace_back([&, i] { work(*pool[i], false); });
+    } catch (const std::system_error&) {
+      // No more threads to be had: those that run take the blocks.
+    }
     work(*pool[0], static_cast<bool>(s.on_progress));
   }
   if (trouble) std::rethrow_exception(trouble);
