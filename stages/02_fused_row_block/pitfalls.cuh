@@ -1,6 +1,6 @@
 #pragma once
-// Three ways to get the fused kernel wrong: the kernel reduced to one row a block and up to 1024 columns, with
-// one line changed.
+// Three ways to get the fused kernel wrong: the kernel reduced to one row a block and up to 1024 columns,
+// with one line changed.
 #include <cstring>
 
 #include "kernel.cuh"
