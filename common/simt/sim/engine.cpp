@@ -161,6 +161,8 @@ bool all_set(const unsigned char* flags, unsigned count) {
 // The worker that runs blocks on this thread, kernel code or not.
 thread_local worker* busy = nullptr;
 
+#if !defined(__SANITIZE_ADDRESS__)
+
 /// Last words when the host's processor stops a kernel, where a GPU would report or return rubbish.
 void report_crash(int number, siginfo_t* info, void*) {
   if (!busy || busy->running_thread() < 0) {
@@ -188,17 +190,13 @@ void report_crash(int number, siginfo_t* info, void*) {
 class crash_watch {
  public:
   crash_watch() {
-#if !defined(__SANITIZE_ADDRESS__)
     struct sigaction ours {};
     ours.sa_sigaction = report_crash;
     ours.sa_flags = SA_SIGINFO | SA_ONSTACK;
     for (std::size_t i = 0; i < std::size(numbers_); ++i) sigaction(numbers_[i], &ours, &before_[i]);
-#endif
   }
   ~crash_watch() {
-#if !defined(__SANITIZE_ADDRESS__)
     for (std::size_t i = 0; i < std::size(numbers_); ++i) sigaction(numbers_[i], &before_[i], nullptr);
-#endif
   }
   crash_watch(const crash_watch&) = delete;
 
@@ -206,6 +204,30 @@ class crash_watch {
   static constexpr int numbers_[] = {SIGSEGV, SIGBUS, SIGFPE};
   struct sigaction before_[std::size(numbers_)] = {};
 };
+
+/// A stack for the handler on this thread, while it lives: one that has overflowed cannot report it.
+class signal_stack {
+ public:
+  signal_stack() : memory_(64 * 1024) {
+    stack_t ours{};
+    ours.ss_sp = memory_.data();
+    ours.ss_size = memory_.size();
+    sigaltstack(&ours, &before_);
+  }
+  ~signal_stack() { sigaltstack(&before_, nullptr); }
+  signal_stack(const signal_stack&) = delete;
+
+ private:
+  std::vector<unsigned char> memory_;
+  stack_t before_{};
+};
+
+#else  // AddressSanitizer has the last word
+
+class crash_watch {};
+class signal_stack {};
+
+#endif
 
 }  // namespace
 
@@ -259,12 +281,6 @@ unsigned char* worker::stack_of(const lane& l) const {
 void worker::begin(const launch_job& j) {
   job = &j;
   totals = {};
-  constexpr std::size_t enough = 64 * 1024;
-  signal_stack_.resize(enough);
-  stack_t last_resort{};
-  last_resort.ss_sp = signal_stack_.data();
-  last_resort.ss_size = signal_stack_.size();
-  sigaltstack(&last_resort, nullptr);
   find_static_shared(tls_begin_, tls_bytes_);
   static_written_.assign(tls_bytes_, 0);
   dynamic_.resize(j.shared_bytes + 16);
@@ -645,10 +661,11 @@ void run_grid(const void* kernel, const geometry& g, void (*invoke)(const void*,
   std::atomic<std::uint64_t> first_fault{UINT64_MAX};
   std::mutex guard;
   std::optional<fault_info> fault;
-  const crash_watch watch;
+  [[maybe_unused]] const crash_watch watch;
   std::exception_ptr trouble;
   const auto work = [&](worker& w, bool reports_progress) {
     try {
+      [[maybe_unused]] const signal_stack stack;
       w.begin(job);
       std::uint64_t done = 0;
       for (std::uint64_t b; (b = next.fetch_add(1)) < std::min(blocks, first_fault.load());) {

@@ -202,7 +202,6 @@ class worker {
   std::vector<unsigned char> static_written_;  // one byte a byte of static shared memory
   std::vector<unsigned char> dynamic_written_;  // likewise, dynamic
   std::vector<unsigned char> dynamic_;
-  std::vector<unsigned char> signal_stack_;  // a stack that has overflowed cannot report it
   const buffer_region* recent_[4] = {};
   unsigned next_recent_ = 0;
   std::optional<fault_info> fault_;

@@ -80,7 +80,8 @@ source_line resolve(const void* return_address) {
         const bool users = belongs_to_user(file);
         // Inlined frames come innermost first; a header of the layer only counts when there is nothing
         // better.
-        if (place.line == 0 || users) place = {function ? short_name(demangled(function)) : "", file, line};
+        if (place.line == 0 || users)
+          place = {function ? short_name(demangled(function)) : "", project_path(file), line};
         return users ? 1 : 0;
       },
       ignore_error, &best);
