@@ -25,11 +25,6 @@ void print(const std::string& text) {
         "The result could not be written to standard output: check the pipe or the disk.");
 }
 
-/// A sentence for the user; where there is no standard error, the exit code has to do.
-void complain(const std::string& number, const std::string& sentence) {
-  std::fputs(("stage-" + number + ": " + sentence + "\n").c_str(), stderr);
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {

@@ -127,8 +127,8 @@ parsed_options parse_options(int argc, const char* const* argv, const stage_info
   app.add_flag("--no-time", no_time, "GPU: check the result only");
   app.add_flag("--json", o.json, "Print one JSON object instead of text");
 
-  const auto complain = [&](const std::string& sentence) {
-    std::fputs(("stage-" + stage.number + ": " + sentence + "\n").c_str(), stderr);
+  const auto refuse = [&](const std::string& sentence) {
+    complain(stage.number, sentence);
     parsed.exit_now = 2;
   };
   try {
@@ -183,13 +183,13 @@ parsed_options parse_options(int argc, const char* const* argv, const stage_info
     parsed.exit_now = 0;
   } catch (const CLI::ArgumentMismatch& mistake) {
     const std::string text = mistake.what();
-    complain(text.substr(0, text.find(':')) + " needs exactly one value and may stand once: see --help.");
+    refuse(text.substr(0, text.find(':')) + " needs exactly one value and may stand once: see --help.");
   } catch (const CLI::ExtrasError&) {
-    complain(app.remaining().front() + " is no option of this program: see --help.");
+    refuse(app.remaining().front() + " is no option of this program: see --help.");
   } catch (const CLI::Error& mistake) {
-    complain(std::string(mistake.what()) + ": see --help.");
+    refuse(std::string(mistake.what()) + ": see --help.");
   } catch (const usage_error& mistake) {
-    complain(mistake.what());
+    refuse(mistake.what());
   }
   o.color = isatty(STDOUT_FILENO) && !std::getenv("NO_COLOR");
   return parsed;

@@ -46,7 +46,6 @@ attempt run_once(backend& machine, const stage_info& stage, const host_matrix& x
   memory.poison();
   stage_call call = memory.call();
   call.pitfall = mistake;
-  simt::clear_records();
   machine.run(call);
   (void)memory.fetch(a.y, x);
   a.check = verify(x, a.y, stage.sum_depth(s));
@@ -144,7 +143,7 @@ std::string run_pitfall(const std::string& name, const stage_info& stage, chosen
     out += fmt::format("  {} needs about {:.0f} kB in flight on each multiprocessor (Little's law)\n",
                        gpu.name, bytes_in_flight_needed(gpu) * 1e-3);
     if (right.seconds > 0) {
-      const double useful = 2.0 * static_cast<double>(s.rows * s.cols) * static_cast<double>(size_of(p.type));
+      const auto useful = static_cast<double>(useful_bytes(s, p.type));
       out += fmt::format("  mistake    {:.1f} us, {:.0f} GB/s\n  kernel     {:.1f} us, {:.0f} GB/s\n",
                          wrong.seconds * 1e6, useful / wrong.seconds * 1e-9, right.seconds * 1e6,
                          useful / right.seconds * 1e-9);

@@ -181,8 +181,7 @@ const char* cache_state(const timing& t, const chosen_device& d) {
 }
 
 void append_time(std::string& out, const run_result& r, const chosen_device& d, const painter& paint) {
-  const double useful = 2.0 * static_cast<double>(r.shape.rows) * static_cast<double>(r.shape.cols) *
-                        static_cast<double>(size_of(r.type));
+  const auto useful = static_cast<double>(useful_bytes(r.shape, r.type));
   if (d.simulated) {
     if (d.gpu && useful > 0)
       out += fmt::format(
@@ -278,7 +277,7 @@ nlohmann::json run_json(const run_result& r, const stage_info& stage, const chos
                 {"writes", stage.writes().text()},
                 {"read_bytes", model_read_bytes(r, stage)},
                 {"write_bytes", model_write_bytes(r, stage)}};
-  j["useful_bytes"] = 2 * r.shape.rows * r.shape.cols * static_cast<std::int64_t>(size_of(r.type));
+  j["useful_bytes"] = useful_bytes(r.shape, r.type);
   if (r.counted) {
     nlohmann::json launches = nlohmann::json::array();
     for (const auto& k : r.counted->launches) launches.push_back(launch_json(k));

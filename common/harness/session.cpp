@@ -188,14 +188,17 @@ ledger hold_against_model(const std::vector<simt::launch_record>& launches, cons
 
 std::vector<planned_run> plan_runs(const options& o, const stage_info& stage, const chosen_device& device) {
   std::vector<planned_run> plan;
-  const auto add = [&](std::int64_t rows, std::int64_t cols, const std::string& input, dtype type) {
+  const auto add = [&](std::int64_t rows, std::int64_t cols, const std::string& input, dtype type,
+                       std::optional<host_matrix> file = {}) {
     matrix_shape s{rows, cols, o.ld_in.value_or(cols), o.ld_out.value_or(cols)};
     if (rows == 0 || cols == 0) s.ld_in = s.ld_out = 0;  // no row is ever addressed
-    plan.push_back({s, type, input});
+    plan.push_back({s, type, input, std::move(file)});
   };
   if (!o.input.empty()) {
-    const host_matrix file = read_npy(o.input);
-    add(file.rows, file.cols, o.input, o.type.value_or(file.type));
+    host_matrix file = read_npy(o.input);
+    const std::int64_t rows = file.rows, cols = file.cols;
+    const dtype type = o.type.value_or(file.type);
+    add(rows, cols, o.input, type, std::move(file));
   } else {
     const auto or_default = [&](const std::vector<std::int64_t>& given, std::int64_t simulated,
                                 std::int64_t gpu) {
@@ -211,7 +214,7 @@ std::vector<planned_run> plan_runs(const options& o, const stage_info& stage, co
 
 host_matrix make_run_input(const planned_run& p, const options& o) {
   try {
-    if (!o.input.empty()) return with_stride(read_npy(o.input), p.type, p.shape.ld_in);
+    if (p.file) return with_stride(*p.file, p.type, p.shape.ld_in);
     return make_input(p.input, o.seed, p.type, p.shape.rows, p.shape.cols, p.shape.ld_in);
   } catch (const std::invalid_argument& mistake) {
     throw usage_error(mistake.what());

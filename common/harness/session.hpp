@@ -63,10 +63,11 @@ struct planned_run {
   matrix_shape shape;
   dtype type = dtype::f32;
   std::string input;  ///< file or distribution
+  std::optional<host_matrix> file;  ///< what was read, with --input
 };
 /// The shapes that the options ask for. @throws usage_error with the first that cannot be run
 std::vector<planned_run> plan_runs(const options& o, const stage_info& stage, const chosen_device& device);
-/// The input of a planned run. @throws usage_error if it cannot be made or read
+/// The input of a planned run. @throws usage_error if it cannot be made
 host_matrix make_run_input(const planned_run& p, const options& o);
 
 /// Runs every shape that the options ask for. @throws usage_error before the first launch when one cannot be

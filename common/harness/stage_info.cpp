@@ -14,6 +14,10 @@ std::int64_t bytes(const element_count& storage, const element_count& f32, const
 
 }  // namespace
 
+std::int64_t useful_bytes(const matrix_shape& s, dtype t) {
+  return 2 * s.rows * s.cols * static_cast<std::int64_t>(size_of(t));
+}
+
 std::string element_count::text() const {
   const std::string a = term(mn, "MN"), b = term(m, "M");
   if (a.empty() && b.empty()) return "0";

@@ -23,6 +23,9 @@ struct element_count {
   std::string text() const;
 };
 
+/// Bytes that any softmax has to move: each element read once and written once. What GB/s are counted with.
+std::int64_t useful_bytes(const matrix_shape& s, dtype t);
+
 /// What one launch of a stage moves. Elements of the matrices x and y have the storage type, intermediate
 /// results fp32.
 struct kernel_model {

@@ -23,10 +23,6 @@ constexpr int samples = 15;
 // alone.
 constexpr int registers_beside_items = 24;
 
-double useful_bytes(const matrix_shape& s, dtype t) {
-  return 2.0 * static_cast<double>(s.rows) * static_cast<double>(s.cols) * static_cast<double>(size_of(t));
-}
-
 bool same(const launch_plan& a, const launch_plan& b) { return a.warps == b.warps && a.rows == b.rows; }
 
 /// Is `a` better than `b`? On a GPU by time. By the model: enough bytes under way come first; then three
@@ -41,8 +37,6 @@ bool better(const tuned_plan& a, const tuned_plan& b, double needed) {
   };
   return rank(a) > rank(b);
 }
-
-}  // namespace
 
 /// The share of a row and why it is too little or too much.
 tuned_plan share_of(const launch_plan& plan, std::int64_t cols, int warp_size) {
@@ -64,6 +58,13 @@ tuned_plan share_of(const launch_plan& plan, std::int64_t cols, int warp_size) {
   return p;
 }
 
+std::string plan_text(const launch_plan& p) {
+  return fmt::format("{} warp{}, {} row{} a block", p.warps, p.warps > 1 ? "s" : "", p.rows,
+                     p.rows > 1 ? "s" : "");
+}
+
+}  // namespace
+
 std::vector<tuned_plan> possible_plans(std::int64_t cols, int warp_size) {
   std::vector<tuned_plan> plans;
   for (int warps = 1; warps <= 32; warps *= 2)
@@ -81,13 +82,6 @@ std::string plan_problem(const launch_plan& plan, const launch_plan& rule, std::
       whole.warps, warp_size, whole.rows, cols, why);
 }
 
-namespace {
-std::string plan_text(const launch_plan& p) {
-  return fmt::format("{} warp{}, {} row{} a block", p.warps, p.warps > 1 ? "s" : "", p.rows,
-                     p.rows > 1 ? "s" : "");
-}
-}  // namespace
-
 std::string run_tuner(const options& o, const stage_info& stage, chosen_device& device, bool& right) {
   right = true;
   if (!device.gpu)
@@ -102,6 +96,7 @@ std::string run_tuner(const options& o, const stage_info& stage, chosen_device& 
       throw usage_error("--tune has nothing to try on an empty matrix: use at least one row and column.");
     const int width = device.facts.warp_size;
     const double needed = bytes_in_flight_needed(*device.gpu);
+    const auto useful = static_cast<double>(useful_bytes(s, run.type));
     std::vector<tuned_plan> plans = possible_plans(s.cols, width);
     const launch_plan rule = device.machine->rule(s.cols);
     const host_matrix x = make_run_input(run, o);
@@ -162,9 +157,8 @@ std::string run_tuner(const options& o, const stage_info& stage, chosen_device& 
         std::string time;
         if (p.seconds > 0) {
           j["seconds"] = p.seconds;
-          j["bytes_per_second"] = useful_bytes(s, run.type) / p.seconds;
-          time =
-              fmt::format("{:.2f} us {:.0f}", p.seconds * 1e6, useful_bytes(s, run.type) / p.seconds * 1e-9);
+          j["bytes_per_second"] = useful / p.seconds;
+          time = fmt::format("{:.2f} us {:.0f}", p.seconds * 1e6, useful / p.seconds * 1e-9);
         }
         text += fmt::format("  {:>5} {:>5} {:>8} {:>6} {:>6} {:>6.0f}% {:>8.1f} kB  {}{}\n", p.plan.warps,
                             p.plan.rows, p.row_threads, p.items, p.full.blocks, p.full.share * 100,
@@ -176,10 +170,10 @@ std::string run_tuner(const options& o, const stage_info& stage, chosen_device& 
                          {"cols", s.cols},
                          {"dtype", name_of(run.type)},
                          {"plans", table},
-                         {"best", {{"warps", best->plan.warps}, {"rows", best->plan.rows}}},
                          {"rule", {{"warps", rule.warps}, {"rows", rule.rows}}}};
-    text += "best: " + plan_text(best->plan);
-    if (best->seconds > 0 && by_rule && by_rule->seconds > 0) {
+    if (best) entry["best"] = {{"warps", best->plan.warps}, {"rows", best->plan.rows}};
+    text += "best: " + (best ? plan_text(best->plan) : "none, every plan gave a wrong result");
+    if (best && best->seconds > 0 && by_rule && by_rule->seconds > 0) {
       const double regret = by_rule->seconds / best->seconds - 1;
       entry["regret"] = regret;
       text += fmt::format("; the rule ({}) takes {:.1f} % longer\n", plan_text(rule), regret * 100);

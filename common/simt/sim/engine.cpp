@@ -182,7 +182,7 @@ void report_crash(int number, siginfo_t* info, void*) {
       what, info->si_addr, stack_bytes / 1024,
       busy->job->check ? "" : ", and run without --no-check to see bad accesses");
   const std::size_t length = std::min(static_cast<std::size_t>(std::max(wanted, 0)), sizeof text - 1);
-  if (write(STDERR_FILENO, text, length) < 0) _exit(1);
+  [[maybe_unused]] const auto written = write(STDERR_FILENO, text, length);
   _exit(1);
 }
 
