@@ -3,7 +3,7 @@ BUILD ?= build
 PYTHON ?= python3
 JOBS ?= $(shell nproc)
 APT_PACKAGES = g++ make cmake ninja-build git python3 \
-  libboost-context-dev libcli11-dev libfmt-dev nlohmann-json3-dev libeigen3-dev catch2
+  libboost-context-dev libcli11-dev libfmt-dev nlohmann-json3-dev libeigen3-dev libbenchmark-dev catch2
 APT_PACKAGES_HIP = hipcc libamdhip64-dev rocm-device-libs
 APT_PACKAGES_DOCS = doxygen graphviz clang-format
 

@@ -27,7 +27,8 @@ struct stage_call {
 
 /// Seconds of the copy kernels that bound what a stage can reach: they read and write `bytes` each.
 struct copy_times {
-  double best = 0;  ///< seconds
+  double best = 0;  ///< median seconds
+  std::vector<double> samples;  ///< of the kernel that took it
   std::string which;  ///< the kernel that took it
   std::size_t bytes = 0;  ///< read, and as many written
 };
@@ -48,14 +49,27 @@ class backend {
   virtual void download(void* to, const void* from, std::size_t bytes) = 0;
   virtual void poison(void* p, std::size_t bytes) = 0;
 
-  /// Runs the stage and waits for it. @throws simt::error, before any launch, if the shape cannot be run
-  virtual void run(const stage_call& call) = 0;
+  /// Makes up the matrix x, row i at element i * shape.ld_in: nearly normal numbers with mean 0 and standard
+  /// deviation `deviation`. Padding stays as it is.
+  virtual void fill(void* x, dtype type, const matrix_shape& shape, std::uint64_t seed, double deviation) = 0;
+
+  /// Launches the stage and returns at once. @throws simt::error, before any launch, if the shape cannot be
+  /// run
+  virtual void start(const stage_call& call) = 0;
+  /// Waits for what was launched.
+  virtual void wait() = 0;
+  void run(const stage_call& call) {
+    start(call);
+    wait();
+  }
   /// What the stage's own rule launches for rows of `cols` columns; zeros if the stage takes no plan.
   virtual launch_plan rule(std::int64_t cols) const = 0;
-  /// Seconds a call, by device events, for each of `repeats` batches. The calls rotate through `calls`, which
-  /// together should exceed the L2 cache.
+  /// Seconds a call, by device events, for each of `repeats` batches. A batch goes through all of `calls`, as
+  /// often as it takes to last longer than the clock's error, in one submission. Together the calls should
+  /// exceed the L2 cache.
   virtual std::vector<double> time(const std::vector<stage_call>& calls, int repeats) = 0;
-  /// Copies calls[i].x to calls[i].y as fast as this device can, over at least `bytes` a copy.
+  /// Copies the first `bytes`, a multiple of 16, of calls[i].x to calls[i].y with each copy kernel, and keeps
+  /// the fastest. @see time()
   virtual copy_times time_copy(const std::vector<stage_call>& calls, std::size_t bytes, int repeats) = 0;
 };
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "harness/median.hpp"
 #include "harness/occupancy.hpp"
 #include "harness/stage_memory.hpp"
 #include "harness/usage_error.hpp"
@@ -50,9 +51,7 @@ attempt run_once(backend& machine, const stage_info& stage, const host_matrix& x
   (void)memory.fetch(a.y, x);
   a.check = verify(x, a.y, stage.sum_depth(s));
   if (machine.name() != "sim") {
-    std::vector<double> seconds = machine.time({call}, 15);
-    std::sort(seconds.begin(), seconds.end());
-    a.seconds = seconds[seconds.size() / 2];
+    a.seconds = median(machine.time({call}, 15));
   }
   return a;
 }

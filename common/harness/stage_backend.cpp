@@ -2,12 +2,13 @@
 // include path; on the simulator it is the one file whose memory accesses are watched, so it holds no more
 // than it must.
 #include <algorithm>
-#include <optional>
 
 #include "harness/backend.hpp"
+#include "harness/median.hpp"
 #include "harness/stage_info.hpp"
 #include "kernel.cuh"
 #include "kernels/copy.cuh"
+#include "kernels/fill.cuh"
 #if __has_include("pitfalls.cuh")
 #include "pitfalls.cuh"
 #endif
@@ -58,8 +59,16 @@ void enqueue(const stage_call& c, simt::stream queue) {
 
 class stage_backend final : public backend {
  public:
+  ~stage_backend() override {
+    if (queue_) (void)simt::destroy_stream(queue_);
+  }
+
   std::string name() const override { return SOFTMAX_TEXT(SOFTMAX_BACKEND); }
-  simt::device open(int index) override { return simt::find_device(index); }
+  simt::device open(int index) override {
+    simt::device facts = simt::find_device(index);
+    if (!queue_) SIMT_CHECK(simt::create_stream(&queue_));
+    return facts;
+  }
   std::size_t free_memory() const override { return simt::free_memory(); }
 
   void* allocate(std::size_t bytes, const char* name) override {
@@ -76,10 +85,24 @@ class stage_backend final : public backend {
   }
   void poison(void* p, std::size_t bytes) override { SIMT_CHECK(simt::poison(p, bytes)); }
 
-  void run(const stage_call& call) override {
-    enqueue(call, queue_);
-    SIMT_CHECK(simt::synchronize());
+  void fill(void* x, dtype type, const matrix_shape& shape, std::uint64_t seed, double deviation) override {
+    const auto size = static_cast<float>(deviation);
+    switch (type) {
+      case dtype::f32:
+        softmax::fill(static_cast<float*>(x), shape, seed, size, queue_);
+        break;
+      case dtype::f16:
+        softmax::fill(static_cast<simt::half*>(x), shape, seed, size, queue_);
+        break;
+      case dtype::bf16:
+        softmax::fill(static_cast<simt::bfloat16*>(x), shape, seed, size, queue_);
+        break;
+    }
+    wait();
   }
+
+  void start(const stage_call& call) override { enqueue(call, queue_); }
+  void wait() override { SIMT_CHECK(simt::synchronize()); }
 
   launch_plan rule([[maybe_unused]] std::int64_t cols) const override {
 #if defined(SOFTMAX_STAGE_TUNABLE)
@@ -98,10 +121,10 @@ class stage_backend final : public backend {
     result.bytes = bytes;
     const auto attempt = [&](const std::string& which, auto&& copy_one) {
       std::vector<double> seconds = measure(calls, repeats, copy_one);
-      std::sort(seconds.begin(), seconds.end());
-      const double median = seconds[seconds.size() / 2];
-      if (result.which.empty() || median < result.best) {
-        result.best = median;
+      const double middle = median(seconds);
+      if (result.which.empty() || middle < result.best) {
+        result.best = middle;
+        result.samples = std::move(seconds);
         result.which = which;
       }
     };
@@ -114,27 +137,33 @@ class stage_backend final : public backend {
   }
 
  private:
-  /// Times batches long enough for the event clock. The first calls are not counted: they load the code.
+  /// Times batches long enough for the event clock. What is not counted loads the code and warms up.
   template <class F>
   std::vector<double> measure(const std::vector<stage_call>& calls, int repeats, F&& one) {
     constexpr double shortest_batch = 200e-6;
-    if (!watch_) watch_.emplace();
-    std::size_t turn = 0;
-    const auto batch = [&](int count) {
-      watch_->start(queue_);
-      for (int i = 0; i < count; ++i) one(calls[turn++ % calls.size()]);
-      return watch_->stop(queue_);
-    };
-    batch(static_cast<int>(calls.size()) + 2);
-    const double single = batch(3) / 3;
-    const int count = single >= shortest_batch ? 1 : static_cast<int>(shortest_batch / (single + 1e-9)) + 1;
+    constexpr int most_rounds = 4096;
+    simt::stopwatch watch;
+    for (const stage_call& c : calls) one(c);
+    watch.start(queue_);
+    for (const stage_call& c : calls) one(c);
+    const double round = watch.stop(queue_) + 1e-9;
+    const int rounds = std::clamp(static_cast<int>(shortest_batch / round) + 1, 1, most_rounds);
+    simt::recording batch(queue_, [&] {
+      for (int r = 0; r < rounds; ++r)
+        for (const stage_call& c : calls) one(c);
+    });
+    batch.replay(queue_);
     std::vector<double> seconds;
-    for (int r = 0; r < repeats; ++r) seconds.push_back(batch(count) / count);
+    for (int r = 0; r < repeats; ++r) {
+      watch.start(queue_);
+      batch.replay(queue_);
+      seconds.push_back(watch.stop(queue_) /
+                        (static_cast<double>(rounds) * static_cast<double>(calls.size())));
+    }
     return seconds;
   }
 
   simt::stream queue_ = nullptr;
-  std::optional<simt::stopwatch> watch_;  // needs a device, so it waits until one is open
 };
 
 }  // namespace

@@ -2,26 +2,28 @@
 
 #include <algorithm>
 
+#include "harness/median.hpp"
+
 namespace softmax {
 namespace {
 
 constexpr std::size_t most_sets = 512;
 
-/// How many sets of `one` bytes make up three L2 caches, at least two, at most half of the free memory.
-std::size_t sets_for(std::size_t one, const simt::device& facts, const backend& machine) {
+}  // namespace
+
+std::size_t cold_sets(std::size_t one, const simt::device& facts, const backend& machine) {
+  if (one > 16 * facts.l2_bytes) return 1;  // what it leaves in the cache is gone before it gets there again
   const std::size_t wanted = 3 * facts.l2_bytes / std::max<std::size_t>(one, 1) + 1;
   const std::size_t possible = machine.free_memory() / (one + 2 * stage_memory::guard_bytes + 1024) / 2;
   return std::max<std::size_t>(1, std::min({std::max<std::size_t>(2, wanted), most_sets, possible}));
 }
-
-}  // namespace
 
 rotating_calls::rotating_calls(backend& machine, const stage_info& stage, const host_matrix& x,
                                const matrix_shape& s, const simt::device& facts, std::int64_t offset)
     : machine_(machine) {
   const auto y_bytes = static_cast<std::size_t>(matrix_bytes(s.rows, s.ld_out, x.type));
   const std::size_t one = x.data.size() + y_bytes + static_cast<std::size_t>(workspace_bytes(stage, s));
-  const std::size_t sets = sets_for(one, facts, machine);
+  const std::size_t sets = cold_sets(one, facts, machine);
   for (std::size_t i = 0; i < sets; ++i) {
     memory_.emplace_back(machine, stage, x, s, offset);
     calls_.push_back(memory_.back().call());
@@ -31,12 +33,12 @@ rotating_calls::rotating_calls(backend& machine, const stage_info& stage, const 
 
 timing rotating_calls::time(const launch_plan& plan, int samples) {
   for (stage_call& c : calls_) c.plan = plan;
-  std::vector<double> seconds = machine_.time(calls_, samples);
-  std::sort(seconds.begin(), seconds.end());
+  const std::vector<double> seconds = machine_.time(calls_, samples);
+  const auto [fastest, slowest] = std::minmax_element(seconds.begin(), seconds.end());
   timing t;
-  t.seconds = seconds[seconds.size() / 2];
-  t.fastest = seconds.front();
-  t.slowest = seconds.back();
+  t.seconds = median(seconds);
+  t.fastest = *fastest;
+  t.slowest = *slowest;
   t.samples = static_cast<int>(seconds.size());
   t.rotated_bytes = bytes_;
   return t;
@@ -48,7 +50,7 @@ copy_times time_copy(backend& machine, const host_matrix& x, const simt::device&
   if (bytes == 0) return {};
   std::vector<device_buffer> buffers;
   std::vector<stage_call> pairs;
-  const std::size_t sets = sets_for(2 * bytes, facts, machine);
+  const std::size_t sets = cold_sets(2 * bytes, facts, machine);
   for (std::size_t i = 0; i < sets; ++i) {
     buffers.emplace_back(machine, bytes, "copy source");
     machine.upload(buffers.back().get(), x.data.data(), std::min(bytes, x.data.size()));

@@ -16,6 +16,11 @@ struct timing {
   copy_times copy;
 };
 
+/// How many sets of buffers of `one` bytes a timing rotates through, so that a call finds nothing of its own
+/// in the cache: three L2 caches full and at least two, one alone if it is far larger than the cache, and at
+/// most half of the free memory.
+std::size_t cold_sets(std::size_t one, const simt::device& facts, const backend& machine);
+
 /// Calls of one shape on several sets of buffers, together three times as large as the L2 cache where memory
 /// allows, so that a call finds nothing of its own left there.
 class rotating_calls {

@@ -41,6 +41,8 @@ inline void check(status s, const char* call, const char* file, int line) {
 }
 
 using stream = cudaStream_t;
+inline status create_stream(stream* queue) { return cudaStreamCreate(queue); }
+inline status destroy_stream(stream queue) { return cudaStreamDestroy(queue); }
 
 inline status allocate(void** p, std::size_t bytes, const char*) { return cudaMalloc(p, bytes); }
 inline status release(void* p) { return cudaFree(p); }
@@ -204,6 +206,37 @@ class stopwatch {
 
  private:
   cudaEvent_t begin_{}, end_{};
+};
+
+/// Launches recorded once and submitted as one, so that short kernels follow each other without the host.
+class recording {
+ public:
+  /// Records what `enqueue` puts on the stream. It does not run yet.
+  template <class F>
+  recording(stream queue, F&& enqueue) {
+    cudaGraph_t graph = nullptr;
+    SIMT_CHECK(cudaStreamBeginCapture(queue, cudaStreamCaptureModeThreadLocal));
+    try {
+      enqueue();
+    } catch (...) {
+      (void)cudaStreamEndCapture(queue, &graph);
+      if (graph) (void)cudaGraphDestroy(graph);
+      throw;
+    }
+    SIMT_CHECK(cudaStreamEndCapture(queue, &graph));
+    const status s = cudaGraphInstantiateWithFlags(&ready_, graph, 0);
+    (void)cudaGraphDestroy(graph);
+    SIMT_CHECK(s);
+  }
+  recording(const recording&) = delete;
+  recording& operator=(const recording&) = delete;
+  ~recording() {
+    if (ready_) (void)cudaGraphExecDestroy(ready_);
+  }
+  void replay(stream queue) { SIMT_CHECK(cudaGraphLaunch(ready_, queue)); }
+
+ private:
+  cudaGraphExec_t ready_ = nullptr;
 };
 
 }  // namespace cuda

@@ -41,6 +41,8 @@ inline void check(status s, const char* call, const char* file, int line) {
 }
 
 using stream = hipStream_t;
+inline status create_stream(stream* queue) { return hipStreamCreate(queue); }
+inline status destroy_stream(stream queue) { return hipStreamDestroy(queue); }
 
 inline status allocate(void** p, std::size_t bytes, const char*) { return hipMalloc(p, bytes); }
 inline status release(void* p) { return hipFree(p); }
@@ -207,6 +209,37 @@ class stopwatch {
 
  private:
   hipEvent_t begin_{}, end_{};
+};
+
+/// Launches recorded once and submitted as one, so that short kernels follow each other without the host.
+class recording {
+ public:
+  /// Records what `enqueue` puts on the stream. It does not run yet.
+  template <class F>
+  recording(stream queue, F&& enqueue) {
+    hipGraph_t graph = nullptr;
+    SIMT_CHECK(hipStreamBeginCapture(queue, hipStreamCaptureModeThreadLocal));
+    try {
+      enqueue();
+    } catch (...) {
+      (void)hipStreamEndCapture(queue, &graph);
+      if (graph) (void)hipGraphDestroy(graph);
+      throw;
+    }
+    SIMT_CHECK(hipStreamEndCapture(queue, &graph));
+    const status s = hipGraphInstantiate(&ready_, graph, nullptr, nullptr, 0);
+    (void)hipGraphDestroy(graph);
+    SIMT_CHECK(s);
+  }
+  recording(const recording&) = delete;
+  recording& operator=(const recording&) = delete;
+  ~recording() {
+    if (ready_) (void)hipGraphExecDestroy(ready_);
+  }
+  void replay(stream queue) { SIMT_CHECK(hipGraphLaunch(ready_, queue)); }
+
+ private:
+  hipGraphExec_t ready_ = nullptr;
 };
 
 }  // namespace hip

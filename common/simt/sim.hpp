@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <tuple>
 #include <type_traits>
@@ -83,6 +84,11 @@ inline void check(status s, const char* call, const char* file, int line) {
 }
 
 using stream = void*;
+inline status create_stream(stream* queue) {
+  *queue = nullptr;
+  return success;
+}
+inline status destroy_stream(stream) { return success; }
 
 /// Memory that kernels may use, watched byte by byte. `name` appears in fault reports.
 status allocate(void** p, std::size_t bytes, const char* name);
@@ -198,6 +204,17 @@ class stopwatch {
 
  private:
   std::chrono::steady_clock::time_point begin_{};
+};
+
+/// Launches kept for later. The simulator runs them at each replay.
+class recording {
+ public:
+  template <class F>
+  recording(stream, F&& enqueue) : enqueue_(std::forward<F>(enqueue)) {}
+  void replay(stream) { enqueue_(); }
+
+ private:
+  std::function<void()> enqueue_;
 };
 
 }  // namespace sim
