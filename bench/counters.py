@@ -61,7 +61,7 @@ def hardware(program, arguments, launches):
         log = Path(folder) / "ncu.csv"
         command = [find_ncu(), "--clock-control", "none", "--csv", "--page", "raw", "--print-units", "base",
                    "--launch-count", str(launches), "--metrics", metrics, "--log-file", str(log),
-                   str(program), *arguments, "--device", "cuda", "--json"]
+                   str(program), *arguments, "--device", "cuda", "--no-time", "--json"]
         run = subprocess.run(command, capture_output=True, text=True)
         text = log.read_text() if log.exists() else ""
     if "ERR_NVGPUCTRPERM" in text + run.stderr + run.stdout:

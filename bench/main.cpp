@@ -142,7 +142,7 @@ void set_counts(benchmark::State& state, const measured& m, const chosen_device&
 void report_sample(benchmark::State& state, const measured& m, const bench_point& p, const stage_info& stage,
                    const chosen_device& device, bool copy, std::size_t& turn) {
   const std::vector<double>& samples = copy ? m.copy.samples : m.seconds;
-  if (interrupted || !m.problem.empty() || (samples.empty() && !m.counted)) {
+  if (interrupted || (!m.problem.empty() && !copy) || (samples.empty() && !m.counted)) {
     const std::string why = interrupted          ? "interrupted"
                             : !m.problem.empty() ? m.problem
                                                  : "nothing was timed";

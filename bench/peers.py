@@ -63,8 +63,13 @@ def torch_eager(x, y):
     torch.softmax(x, dim=-1, out=y)
 
 
-def copy(x, y):
+def runtime_copy(x, y):
     y.copy_(x)
+
+
+def elementwise(x, y):
+    """Reads and writes what a copy does, by PyTorch's vectorised kernel, which is faster than its copy."""
+    torch.neg(x, out=y)
 
 
 def make_compiled():
@@ -153,7 +158,7 @@ def measure(dtype, rows, cols, wanted):
     calls = [(torch.randn(rows, cols, device="cuda", dtype=kind), torch.full((rows, cols), float("nan"), device="cuda", dtype=kind))
              for _ in range(count)]
     moved = 2 * rows * cols * size
-    copy_median = statistics.median(timed(calls, copy))
+    copy_median = min(statistics.median(timed(calls, kernel)) for kernel in (runtime_copy, elementwise))
     result = []
     peers = {"torch-eager": torch_eager, "triton-tutorial": triton_tutorial if triton else None, "torch-compile": None}
     for series, function in peers.items():

@@ -59,6 +59,7 @@ struct stage_info {
   std::int64_t widest_row = 0;  ///< most columns; 0: no limit
   /// Most additions on the way of one term into the row sum: the error bound grows with it.
   double (*sum_depth)(const matrix_shape&) = nullptr;
+  double extra_ulp = 0;  ///< of a 16-bit result that somebody else's code need not round to nearest
   bool tunable = false;  ///< takes a launch_plan
   std::vector<pitfall_info> pitfalls;
   std::string next;  ///< what to try next, one line

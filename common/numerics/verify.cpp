@@ -31,16 +31,18 @@ bool more_telling(const element_report& a, const element_report& b) {
 }
 
 void judge(const host_matrix& y, std::int64_t row, const std::vector<double>& x,
-           const std::vector<double>& want, const row_facts& facts, double sum_depth, verdict& v) {
+           const std::vector<double>& want, const row_facts& facts, double sum_depth, double extra_ulp,
+           verdict& v) {
   ++v.rows_checked;
   v.special_rows += facts.special;
   for (std::int64_t col = 0; col < y.cols; ++col) {
     element_report e{.row = row, .col = col, .got = y.at(row, col), .want = want[col]};
     const double distance = facts.maximum - x[col];
-    const double allowed = facts.special || std::isinf(distance)  // -inf among numbers: exactly 0
-                               ? 0
-                               : error_limit(y.type, e.want, distance, facts.mean_distance, sum_depth);
     const double ulp = ulp_at(y.type, e.want);
+    const double allowed =
+        facts.special || std::isinf(distance)  // -inf among numbers: exactly 0
+            ? 0
+            : error_limit(y.type, e.want, distance, facts.mean_distance, sum_depth) + extra_ulp * ulp;
     e.limit = allowed / ulp;
     e.ulp = std::abs(e.got - e.want) / ulp;
     if (bits_of(y.type, y.data.data(), row * y.ld + col) == poison_bits(y.type))
@@ -118,7 +120,8 @@ double error_limit(dtype type, double want, double distance, double mean_distanc
   return want * relative + storage + flush_floor(type);
 }
 
-verdict verify(const host_matrix& x, const host_matrix& y, double sum_depth, row_choice choice) {
+verdict verify(const host_matrix& x, const host_matrix& y, double sum_depth, row_choice choice,
+               double extra_ulp) {
   const std::vector<std::int64_t> rows = chosen_rows(choice, x.cols == 0 ? 0 : x.rows);
   verdict total;
   if (rows.empty()) return total;
@@ -131,7 +134,7 @@ verdict verify(const host_matrix& x, const host_matrix& y, double sum_depth, row
     for (std::size_t i; (i = next.fetch_add(1)) < rows.size();) {
       for (std::int64_t col = 0; col < x.cols; ++col) in[col] = x.at(rows[i], col);
       const row_facts facts = reference_row(in, want);
-      judge(y, rows[i], in, want, facts, sum_depth, mine);
+      judge(y, rows[i], in, want, facts, sum_depth, extra_ulp, mine);
     }
     const std::scoped_lock lock(guard);
     merge(total, mine);

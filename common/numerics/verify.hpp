@@ -49,7 +49,9 @@ std::vector<std::int64_t> chosen_rows(row_choice choice, std::int64_t rows);
 double error_limit(dtype type, double want, double distance, double mean_distance, double sum_depth);
 
 /// Compares y with the reference of x, row by row, on all cores. x and y have the same shape; strides may
-/// differ. `sum_depth`: see error_limit().
-verdict verify(const host_matrix& x, const host_matrix& y, double sum_depth, row_choice choice = {});
+/// differ. `sum_depth`: see error_limit(). `extra_ulp` widens the limit of each element, for code that does
+/// not promise to round to nearest.
+verdict verify(const host_matrix& x, const host_matrix& y, double sum_depth, row_choice choice = {},
+               double extra_ulp = 0);
 
 }  // namespace softmax
