@@ -11,10 +11,10 @@
 
 #include "catch.hpp"
 #include "harness/devices.hpp"
+#include "harness/launch_plan.hpp"
 #include "harness/npy.hpp"
 #include "harness/occupancy.hpp"
 #include "harness/stage_info.hpp"
-#include "harness/tune.hpp"
 #include "harness/usage_error.hpp"
 #include "numerics/dtype.hpp"
 #include "numerics/input.hpp"
@@ -465,7 +465,7 @@ TEST_CASE("plans that do not fit say why", "[model]") {
   CHECK(has(reason(32, 1, 40000, 32), "registers"));
   CHECK(possible_plans(781, 32).size() == 24);
   int possible = 0;
-  for (const tuned_plan& p : possible_plans(781, 32)) {
+  for (const plan_share& p : possible_plans(781, 32)) {
     possible += p.why_not.empty();
     if (p.why_not.empty()) CHECK(p.items * p.row_threads >= 781);
   }

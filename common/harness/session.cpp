@@ -7,9 +7,9 @@
 #include <stdexcept>
 #include <thread>
 
+#include "harness/launch_plan.hpp"
 #include "harness/npy.hpp"
 #include "harness/stage_memory.hpp"
-#include "harness/tune.hpp"
 #include "harness/usage_error.hpp"
 #include "numerics/input.hpp"
 
