@@ -12,6 +12,7 @@
 #include "catch.hpp"
 #include "harness/devices.hpp"
 #include "harness/launch_plan.hpp"
+#include "harness/median.hpp"
 #include "harness/npy.hpp"
 #include "harness/occupancy.hpp"
 #include "harness/stage_info.hpp"
@@ -449,6 +450,13 @@ TEST_CASE("occupancy follows from the limits of the GPU", "[model]") {
   CHECK(occupancy_of(*find_gpu("rtx4090"), 1024, 0, 0, 0).blocks == 1);
   // 4.8 TB/s, half of it reads, 0.8 us, 132 multiprocessors
   CHECK(std::abs(bytes_in_flight_needed(h200) - 14545) < 1);
+}
+
+TEST_CASE("the median is the value in the middle", "[model]") {
+  CHECK(median({7}) == 7);
+  CHECK(median({3, 1, 2}) == 2);
+  CHECK(median({4, 1, 3, 2}) == 3);  // of two, the larger
+  CHECK(median({5, 5, 1, 9, 9}) == 5);
 }
 
 TEST_CASE("plans that do not fit say why", "[model]") {

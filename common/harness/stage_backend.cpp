@@ -1,10 +1,10 @@
 // A stage on one backend. This file is compiled once for each backend, with the stage's kernel.cuh on the
 // include path; on the simulator it is the one file whose memory accesses are watched, so it holds no more
 // than it must.
-#include <algorithm>
 #include <optional>
 
 #include "harness/backend.hpp"
+#include "harness/median.hpp"
 #include "harness/stage_info.hpp"
 #include "kernel.cuh"
 #include "kernels/copy.cuh"
@@ -97,11 +97,9 @@ class stage_backend final : public backend {
     copy_times result;
     result.bytes = bytes;
     const auto attempt = [&](const std::string& which, auto&& copy_one) {
-      std::vector<double> seconds = measure(calls, repeats, copy_one);
-      std::sort(seconds.begin(), seconds.end());
-      const double median = seconds[seconds.size() / 2];
-      if (result.which.empty() || median < result.best) {
-        result.best = median;
+      const double seconds = median(measure(calls, repeats, copy_one));
+      if (result.which.empty() || seconds < result.best) {
+        result.best = seconds;
         result.which = which;
       }
     };

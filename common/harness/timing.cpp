@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "harness/median.hpp"
+
 namespace softmax {
 namespace {
 
@@ -31,12 +33,12 @@ rotating_calls::rotating_calls(backend& machine, const stage_info& stage, const 
 
 timing rotating_calls::time(const launch_plan& plan, int samples) {
   for (stage_call& c : calls_) c.plan = plan;
-  std::vector<double> seconds = machine_.time(calls_, samples);
-  std::sort(seconds.begin(), seconds.end());
+  const std::vector<double> seconds = machine_.time(calls_, samples);
+  const auto [fastest, slowest] = std::minmax_element(seconds.begin(), seconds.end());
   timing t;
-  t.seconds = seconds[seconds.size() / 2];
-  t.fastest = seconds.front();
-  t.slowest = seconds.back();
+  t.seconds = median(seconds);
+  t.fastest = *fastest;
+  t.slowest = *slowest;
   t.samples = static_cast<int>(seconds.size());
   t.rotated_bytes = bytes_;
   return t;
