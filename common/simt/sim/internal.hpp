@@ -1,6 +1,8 @@
 #pragma once
 /// @file
 /// What the files of the simulator share. Nobody else includes this.
+#include <unistd.h>
+
 #include <array>
 #include <boost/context/fiber.hpp>
 #include <boost/context/preallocated.hpp>
@@ -20,6 +22,12 @@ namespace detail {
 
 inline constexpr int max_threads_per_block = 1024;
 inline constexpr int max_warp_size = 64;
+
+/// The unit in which this system maps memory.
+inline std::size_t page_bytes() {
+  static const auto bytes = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  return bytes;
+}
 
 /// One allocation of simulated device memory. The address range [map_begin, map_end) around the data is
 /// reserved, so that an address a little outside, or one of freed memory, still says which buffer was meant.
