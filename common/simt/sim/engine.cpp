@@ -661,6 +661,16 @@ void run_grid(const void* kernel, const geometry& g, void (*invoke)(const void*,
   constexpr std::uint64_t most_workers = 16;
   const std::uint64_t cores = std::min(wanted, most_workers);
   const auto count = static_cast<std::size_t>(std::min(blocks, cores));
+  launch_record record;
+  record.kernel = job.name;
+  record.instance = kernel_instance(kernel);
+  record.grid = static_cast<unsigned>(blocks);
+  record.block = g.block.x * g.block.y * g.block.z;
+  record.shared_bytes = g.shared_bytes;
+  if (!s.execute) {
+    record_list().push_back(record);
+    return;
+  }
   auto& pool = workers(count);
 
   std::atomic<std::uint64_t> next{0};
@@ -703,11 +713,6 @@ void run_grid(const void* kernel, const geometry& g, void (*invoke)(const void*,
   if (trouble) std::rethrow_exception(trouble);
   if (fault) throw explain(*fault, job);
 
-  launch_record record;
-  record.kernel = job.name;
-  record.grid = static_cast<unsigned>(blocks);
-  record.block = g.block.x * g.block.y * g.block.z;
-  record.shared_bytes = g.shared_bytes;
   for (std::size_t i = 0; i < count; ++i) {
     const launch_record& t = pool[i]->totals;
     record.global_load += t.global_load;

@@ -54,7 +54,9 @@ struct source_line {
 };
 /// The innermost source line at a return address that is neither in a system header nor in the layer itself.
 source_line resolve(const void* return_address);
-/// "row_max" for the address of softmax::row_max<32, float>.
+/// "row_max<32, float>" for the address of softmax::row_max<32, float>.
+std::string kernel_instance(const void* function);
+/// "row_max"
 std::string kernel_name(const void* function);
 
 enum class space : unsigned char { global, shared };
