@@ -297,7 +297,7 @@ template <class Op, int WarpSize, int Group>
 void check_groups(int threads) {
   constexpr int times = 3;
   std::vector<float> values;
-  for (int t = 0; t < threads; ++t) values.push_back(static_cast<float>(t * 37 % 64 - 70));
+  for (int t = 0; t < threads; ++t) values.push_back(static_cast<float>(t * 37 % 101 - 120));
   const memory<float> in(values), out(static_cast<std::size_t>(threads));
   simt::launch(reduce_groups<Op, WarpSize, Group>, {1, static_cast<unsigned>(threads)},
                static_cast<const float*>(in.get()), out.get(), times);
