@@ -53,7 +53,7 @@ $(BUILD)/CMakeCache.txt: $(if $(CMAKE_FLAGS),FORCE)
 	cmake -S . -B $(BUILD) $(if $(shell command -v ninja),-G Ninja) $(CMAKE_FLAGS) > $$log 2>&1 || \
 	  { grep -A4 'CMake Error' $$log || cat $$log; rm -f $@; \
 	    echo "Configuring failed; the whole output is in $$log. Has 'make setup' been run?"; exit 2; }; \
-	grep -E '^-- (Backends|Tests)' $$log || true
+	grep -E '^-- (Backends|Tests|CUDA is)' $$log || true
 
 .PHONY: FORCE stages
 stage-%: FORCE $(BUILD)/CMakeCache.txt

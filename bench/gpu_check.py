@@ -87,6 +87,13 @@ def sanitize(binary, tool):
     return results
 
 
+def write(path, report):
+    """After each part, so that a run that is cut short keeps what it found."""
+    unfinished = Path(path + ".unfinished")
+    unfinished.write_text(json.dumps(report, indent=1) + "\n")
+    unfinished.replace(path)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", default="build", help="build folder with bin/")
@@ -121,12 +128,14 @@ def main():
                 good &= result.get("pass", False)
                 report["shapes"].append(result)
                 print(f"{stage} {m}x{n} {dtype}: {'right' if result.get('pass') else 'WRONG ' + str(result)[:300]}", flush=True)
+        write(args.out, report)
         if "widths" not in args.skip:
             for dtype in DTYPES:
                 for rows, columns in (([1, 5, 131], WIDTHS), ([4096], [n for n in WIDTHS if n <= args.widest_of_many])):
                     result = widths(binaries / stage, rows, columns, dtype)
                     good &= not result["wrong"]
                     report["widths"].append(result)
+                    write(args.out, report)
                     print(stage, dtype, "rows", rows, len(result["verified"]), "shapes right,", len(result["refused"]), "refused",
                           f"WRONG {result['wrong']}" if result["wrong"] else "", flush=True)
         if "steady" not in args.skip:
@@ -154,7 +163,7 @@ def main():
                     differences = [c[name]["difference"] for c in result["launches"] for name, _, _ in counters.COMPARED]
                     good &= not any(differences)
                     print(stage, f"{m}x{n}", dtype, "counters", "equal" if not any(differences) else f"DIFFER {differences}", flush=True)
-        Path(args.out).write_text(json.dumps(report, indent=1) + "\n")
+        write(args.out, report)
     print("all right" if good else "NOT all right")
     return 0 if good else 1
 

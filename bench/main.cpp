@@ -199,7 +199,8 @@ void register_point(const std::string& series, const bench_point& point, const s
     b->ComputeStatistics("max",
                          [](const std::vector<double>& v) { return *std::max_element(v.begin(), v.end()); });
   };
-  if (!device.simulated && (point.lie.empty() || point.lie == "none")) add("copy", true);
+  const bool honest = point.lie.empty() || point.lie == "none";
+  if (!device.simulated && honest && stage_problem(stage, point.shape).empty()) add("copy", true);
   add(series, false);
 }
 

@@ -66,13 +66,23 @@ def on_a_gpu(programs, device):
     return not json.loads(answer.stdout)["device"]["simulated"]
 
 
+def short(value):
+    """Seven digits are more than a clock gives, and a third of the file."""
+    return float(f"{value:.7g}") if isinstance(value, float) else value
+
+
 def keep(unfinished, target):
-    """Moves a finished file to its place. Empty ones, of a run that was stopped at once, are dropped."""
+    """Moves a finished file to its place, one line an entry. Of a point that failed, one entry is enough. Files without any result,
+    of a run that was stopped at once, are dropped."""
     try:
-        good = any(not e.get("error_occurred") for e in json.loads(unfinished.read_text()).get("benchmarks", [None]) if e)
-    except (OSError, ValueError):
+        report = json.loads(unfinished.read_text())
+        entries = [e for e in report["benchmarks"] if not (e.get("error_occurred") and e.get("repetition_index", 0) > 0)]
+        good = any(not e.get("error_occurred") for e in entries)
+    except (OSError, ValueError, KeyError):
         good = False
     if good:
+        lines = ",\n".join(json.dumps({k: short(v) for k, v in e.items()}) for e in entries)
+        unfinished.write_text(f'{{"context": {json.dumps(report["context"], indent=1)},\n"benchmarks": [\n{lines}\n]}}\n')
         unfinished.replace(target)
     else:
         unfinished.unlink(missing_ok=True)

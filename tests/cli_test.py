@@ -210,6 +210,8 @@ class Runs(unittest.TestCase):
         self.assertEqual(r.returncode, 0)
         for word in ("--rows", "--dist", "Examples:", "mi250x", "Exit codes"):
             self.assertIn(word, r.stdout)
+        for stage in STAGES:  # each value has a name of its own, or the words it may be
+            self.assertNotRegex(run(stage, "--help").stdout, r"\b(TEXT|INT|FLOAT|UINT)\b")
 
     def test_auto_says_why_there_is_no_gpu(self):
         r = run(STAGES[0], "--rows", 4, "--cols", 4, env={"CUDA_VISIBLE_DEVICES": ""})

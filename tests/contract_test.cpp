@@ -5,10 +5,12 @@
 #include <cstdlib>
 #include <limits>
 #include <map>
+#include <regex>
 #include <set>
 
 #include "catch.hpp"
 #include "harness/backend.hpp"
+#include "harness/launch_plan.hpp"
 #include "harness/session.hpp"
 #include "harness/stage_memory.hpp"
 #include "numerics/input.hpp"
@@ -85,6 +87,72 @@ void check_distribution(const std::string& dist, dtype t, std::int64_t rows, std
   check(make_input(dist, 7, t, rows, cols, cols));
 }
 
+constexpr std::int64_t most_blocks = 1 << 15;  // as the stages cap their grids
+
+/// While it lives, the simulator looks at launches and runs none of them. No stage asks for shared memory of
+/// its own, whatever a device has, so it gets none.
+class launches_alone {
+ public:
+  launches_alone() : saved_(simt::configuration()) {
+    simt::configuration().execute = false;
+    simt::configuration().shared_bytes = 0;
+  }
+  ~launches_alone() { simt::configuration() = saved_; }
+  launches_alone(const launches_alone&) = delete;
+  std::vector<simt::launch_record> of(std::int64_t rows, std::int64_t cols, const launch_plan& plan = {}) {
+    simt::clear_records();
+    test_machine().run({.shape = {rows, cols, cols, cols}, .plan = plan});
+    return simt::records();
+  }
+
+ private:
+  simt::settings saved_;
+};
+
+/// Threads that share a row and columns that each of them holds, from a kernel's template arguments:
+/// <warp, items>, <warp, rows, items> or <warp, row threads, items>.
+std::pair<int, int> share_of(const simt::launch_record& launch) {
+  std::vector<int> numbers;
+  const std::regex number("[0-9]+");
+  for (auto it = std::sregex_iterator(launch.instance.begin(), launch.instance.end(), number);
+       it != std::sregex_iterator(); ++it)
+    numbers.push_back(std::stoi(it->str()));
+  const auto block = static_cast<int>(launch.block);
+  if (numbers.size() == 2) return {block, numbers[1]};
+  if (numbers.size() != 3) return {0, 0};
+  return {this_stage().tunable ? numbers[1] : block / numbers[1], numbers[2]};
+}
+
+/// Runs the stage where input and output start that many elements off a boundary, each its own.
+void check_apart(const host_matrix& x, std::int64_t in_offset, std::int64_t out_offset) {
+  constexpr std::int64_t behind = 5;
+  const auto element = static_cast<std::int64_t>(size_of(x.type));
+  const matrix_shape s{x.rows, x.cols, x.ld, x.cols};
+  backend& machine = test_machine();
+  const auto y_elements = static_cast<std::size_t>(out_offset + x.rows * x.cols + behind);
+  device_buffer in(machine, x.data.size() + static_cast<std::size_t>(in_offset * element), "x");
+  device_buffer out(machine, y_elements * size_of(x.type), "y");
+  device_buffer workspace(machine, static_cast<std::size_t>(workspace_bytes(this_stage(), s)), "workspace");
+  machine.upload(static_cast<std::byte*>(in.get()) + in_offset * element, x.data.data(), x.data.size());
+  machine.poison(out.get(), out.bytes());
+  machine.run({.type = x.type,
+               .x = static_cast<std::byte*>(in.get()) + in_offset * element,
+               .y = static_cast<std::byte*>(out.get()) + out_offset * element,
+               .workspace = static_cast<float*>(workspace.get()),
+               .shape = s});
+  std::vector<std::byte> all(out.bytes());
+  machine.download(all.data(), out.get(), all.size());
+  host_matrix y(x.type, x.rows, x.cols, x.cols);
+  std::copy_n(all.begin() + out_offset * element, y.data.size(), y.data.begin());
+  const verdict v = verify(x, y, this_stage().sum_depth(s));
+  INFO(shape_text(s, x.type) << " input at +" << in_offset << ", output at +" << out_offset << ": row "
+                             << v.worst.row << " col " << v.worst.col << " " << to_string(v.worst.why));
+  CHECK(v.pass);
+  const auto untouched = [](std::byte b) { return b == std::byte{0xff}; };
+  CHECK(std::all_of(all.begin(), all.begin() + out_offset * element, untouched));
+  CHECK(std::all_of(all.end() - behind * element, all.end(), untouched));
+}
+
 bool row_is_nan(const host_matrix& y, std::int64_t row) {
   for (std::int64_t col = 0; col < y.cols; ++col)
     if (!std::isnan(y.at(row, col))) return false;
@@ -143,8 +211,10 @@ TEST_CASE("one column gives exactly one [T05]", "[contract]") {
 TEST_CASE("many rows of one column [T05]", "[contract]") {
   const bool gpu = test_machine().name() != "sim";
   set_warp_width(warp_widths().back());
-  const std::int64_t m = gpu ? 3000000 : 65536;  // on a GPU more rows than the grid has blocks
-  check(make_input("normal", 3, dtype::f32, m, 1, 1));
+  // More rows than the grid has blocks: some blocks take two.
+  const std::int64_t m = gpu ? 3000000 : most_blocks + 7;
+  const outcome o = check(make_input("normal", 3, dtype::f32, m, 1, 1));
+  for (const simt::launch_record& launch : o.launches) CHECK(launch.grid <= most_blocks);
 }
 
 TEST_CASE("an empty matrix succeeds and touches nothing [T06 T07]", "[contract]") {
@@ -416,6 +486,50 @@ TEST_CASE("matrices may start at any element [T38 T39]", "[contract][layout]") {
   }
 }
 
+TEST_CASE("input and output are aligned each in its own way [T38 T39]", "[contract][layout]") {
+  for (int width : warp_widths()) {
+    set_warp_width(width);
+    for (dtype t : all_types) {
+      for (std::int64_t in : {0, 1, 2, 3})
+        for (std::int64_t out : {0, 1, 2, 3})
+          for (std::int64_t n : {10, 81, 82})
+            if (in != out) check_apart(make_input("normal", 23, t, 9, n, n), in, out);
+      check_apart(make_input("normal", 23, t, 9, 385, 385), 1, 0);
+      check_apart(make_input("normal", 23, t, 2, fit(30443), fit(30443)), 1, 2);
+      // A view that starts two rows down and one column to the right.
+      const std::int64_t n = fit(30064), ld = n + 1;
+      check_apart(make_input("normal", 23, t, 2, n, ld), 2 * ld + 1, 0);
+    }
+  }
+}
+
+TEST_CASE("matrices that overlap in part are refused [T40]", "[contract][layout]") {
+  constexpr std::int64_t rows = 4, cols = 33;
+  const host_matrix x = make_input("normal", 31, dtype::f32, 3 * rows, cols, cols);
+  stage_memory memory(test_machine(), this_stage(), x, {3 * rows, cols, cols, cols});
+  stage_call call = memory.call();
+  call.shape = {rows, cols, cols, cols};
+  auto* const base = static_cast<float*>(const_cast<void*>(call.x));
+  const auto refused = [&](std::int64_t in, std::int64_t out, std::int64_t ld_out) {
+    call.x = base + in;
+    call.y = base + out;
+    call.shape.ld_out = ld_out;
+    CHECK_THROWS_WITH(test_machine().run(call), Catch::Matchers::Contains("overlaps the input"));
+  };
+  refused(0, cols, cols);  // a row further on
+  refused(cols, 0, cols);  // a row further back
+  refused(0, 1, cols);
+  refused(0, rows * cols - 1, cols);
+  refused(rows * cols - 1, 0, cols);
+  refused(0, 0, cols + 1);  // the same address, another stride
+  host_matrix y(dtype::f32, 3 * rows, cols, cols);
+  CHECK(memory.fetch(y, x) == "");  // that is, the input is as it was
+  call.x = base;
+  call.y = base + rows * cols;  // the first row behind it
+  call.shape.ld_out = cols;
+  test_machine().run(call);
+}
+
 TEST_CASE("in place gives the same bits [T40]", "[contract][layout]") {
   for (int width : warp_widths()) {
     set_warp_width(width);
@@ -435,12 +549,13 @@ TEST_CASE("in place gives the same bits [T40]", "[contract][layout]") {
   }
 }
 
-TEST_CASE("narrow rows whose number is no multiple of anything [T13 T45 T49]", "[contract]") {
+TEST_CASE("narrow rows whose number is no multiple of anything [T13 T44 T45 T49 T52]", "[contract]") {
   for (int width : warp_widths()) {
     set_warp_width(width);
     for (dtype t : all_types) {
       for (std::int64_t m : {1, 3, 5, 7, 13})
-        for (std::int64_t n : {4, 31, 40, 100}) check_distribution("normal", t, m, n);
+        for (std::int64_t n : {4, 20, 31, 40, 100}) check_distribution("normal", t, m, n);
+      for (std::int64_t n : {8, 32, 48}) check_distribution("row_ramp", t, 37, n);  // rows that share a warp
       for (std::int64_t n : {7, 24, 50, 100, 127}) check_distribution("logits", t, 9, n);
       for (std::int64_t n : {1, 2, 3, 17, 31, 32, 33})
         for (double base : {-100.0, 90.0}) {
@@ -466,6 +581,217 @@ TEST_CASE("widths around warps, blocks and powers of two", "[contract]") {
   }
 }
 
+TEST_CASE("the maximum moves on, from lane to lane, warp to warp and step to step [T48]",
+          "[contract][numerics]") {
+  constexpr std::int64_t cols = 9001;  // several steps of every stage
+  for (int width : warp_widths()) {
+    set_warp_width(width);
+    for (const char* dist : {"ramp_up", "ramp_down", "spike:first", "spike:middle", "spike:last"})
+      check_distribution(dist, dtype::f32, 2, cols);
+    host_matrix x = make_input("normal", 41, dtype::f32, 12, cols, cols);
+    std::int64_t row = 0;
+    for (std::int64_t at : {1, 31, 32, 255, 256, 511, 512, 2047, 2048, 4095, 4096, 8192})
+      x.set(row++, at, 50);
+    const outcome o = check(x);
+    CHECK(o.y.at(0, 1) == 1.0);
+    CHECK(o.y.at(11, 8192) == 1.0);
+    // Stairs: each step is one up, so that the maximum grows in the middle of a thread's columns.
+    host_matrix stairs(dtype::f32, 2, cols, cols);
+    for (std::int64_t j = 0; j < cols; ++j) {
+      stairs.set(0, j, static_cast<double>(j / 300));
+      stairs.set(1, j, static_cast<double>((j * 7919) % cols) * 0.01);
+    }
+    check(stairs);
+  }
+}
+
+TEST_CASE("rows sum to one at 32 and at 64 lanes [T50]", "[contract][numerics]") {
+  for (int width : warp_widths()) {
+    set_warp_width(width);
+    for (std::int64_t n : {1000L, 2048L, 8192L, fit(32768)}) {
+      const outcome o = check(make_input("normal", 43, dtype::f32, 2, n, n));
+      for (std::int64_t row : {0, 1}) {
+        double sum = 0;
+        for (std::int64_t j = 0; j < n; ++j) sum += o.y.at(row, j);
+        CHECK(std::abs(sum - 1) < 1e-5);
+      }
+    }
+  }
+}
+
+TEST_CASE("rows lie where 64-bit arithmetic puts them [T01 T02]", "[contract][layout]") {
+  // Three short rows, so far apart that the second starts past element 2^31 and the third past 2^32. What
+  // lies between is reserved and, on the simulator, never touched.
+  constexpr std::int64_t cols = 40, ld_in = (std::int64_t{1} << 31) + 24, ld_out = ld_in + 40;
+  const auto bytes = [](std::int64_t rows, std::int64_t ld) {
+    return static_cast<std::size_t>((rows - 1) * ld + cols) * 2;
+  };
+  backend& machine = test_machine();
+  std::int64_t rows = 3;
+  const auto fits = [&] {
+    const std::size_t x = bytes(rows, ld_in), y = bytes(rows, ld_out);
+    return (machine.name() == "sim" ? y : x + y) + (1 << 20) < machine.free_memory();
+  };
+  while (rows > 1 && !fits()) --rows;
+  if (rows < 3)
+    WARN("SKIP: " << (rows == 2 ? "past 2^32" : "past 2^31") << ", since too little memory is free");
+  if (rows == 1) return;
+  const host_matrix x = make_input("normal", 47, dtype::f16, rows, cols, cols);
+  const std::size_t row_bytes = cols * 2;
+  device_buffer in(machine, bytes(rows, ld_in), "x"), out(machine, bytes(rows, ld_out), "y");
+  const matrix_shape s{rows, cols, ld_in, ld_out};
+  device_buffer workspace(machine, static_cast<std::size_t>(workspace_bytes(this_stage(), s)), "workspace");
+  for (std::int64_t row = 0; row < rows; ++row) {
+    machine.upload(static_cast<std::byte*>(in.get()) + row * ld_in * 2, x.data.data() + row * cols * 2,
+                   row_bytes);
+    machine.poison(static_cast<std::byte*>(out.get()) + row * ld_out * 2, row_bytes);
+  }
+  for (int width : warp_widths()) {
+    set_warp_width(width);
+    machine.run({.type = dtype::f16,
+                 .x = in.get(),
+                 .y = out.get(),
+                 .workspace = static_cast<float*>(workspace.get()),
+                 .shape = s});
+    host_matrix y(dtype::f16, rows, cols, cols);
+    for (std::int64_t row = 0; row < rows; ++row) {
+      auto* const there = static_cast<std::byte*>(out.get()) + row * ld_out * 2;
+      machine.download(y.data.data() + row * cols * 2, there, row_bytes);
+      machine.poison(there, row_bytes);
+    }
+    const verdict v = verify(x, y, this_stage().sum_depth(s));
+    INFO("row " << v.worst.row << " col " << v.worst.col << " " << to_string(v.worst.why));
+    CHECK(v.pass);
+  }
+}
+
+TEST_CASE("every launch is one that each GPU takes, however many rows there are [T08 T09 T15 T53 T54]",
+          "[contract][launch]") {
+  if (test_machine().name() != "sim") return;  // the next test but one runs them
+  // A launch on an AMD GPU has fewer than 2^32 threads.
+  static_assert(most_blocks * 1024 < (std::int64_t{1} << 32));
+  for (int width : warp_widths()) {
+    set_warp_width(width);
+    launches_alone look;
+    for (std::int64_t m : {1L, 2L, 13L, 65535L, 65536L, 90000L, 98304L, 1048577L, 20000000L, 67108864L,
+                           1100000000L, 2200000000L, 1L << 40})
+      for (std::int64_t n : {1L, 2L, 500L, 1024L, 2049L, fit(20000), fit(200000)}) {
+        const std::vector<simt::launch_record> launches = look.of(m, n);
+        CHECK(launches.size() == this_stage().launches.size());
+        for (const simt::launch_record& launch : launches) {
+          INFO(m << "x" << n << " " << launch.instance << " grid " << launch.grid << " block "
+                 << launch.block);
+          CHECK(launch.grid >= 1);
+          CHECK(launch.grid <= std::min(m, most_blocks));
+          CHECK(launch.block % static_cast<unsigned>(width) == 0);
+          CHECK(launch.shared_bytes == 0);
+        }
+      }
+  }
+}
+
+TEST_CASE("every width has a kernel that holds it, and every kernel its widths [T11 T12]",
+          "[contract][launch]") {
+  if (test_machine().name() != "sim") return;
+  const std::int64_t widest = this_stage().widest_row;
+  for (int width : warp_widths()) {
+    set_warp_width(width);
+    launches_alone look;
+    std::set<std::string> entered;
+    std::set<std::pair<int, int>> shares;
+    for (std::int64_t n = 1; n <= (widest > 0 ? widest : 131072); n += widest > 0 || n < 4096 ? 1 : 255) {
+      for (const simt::launch_record& launch : look.of(5, n)) {
+        entered.insert(launch.instance);
+        if (widest == 0) continue;
+        const auto [row_threads, items] = share_of(launch);
+        shares.insert({row_threads, items});
+        if (items * row_threads < n || (items > 1 && items / 2 * row_threads >= n))
+          FAIL(launch.instance << " for " << n << " columns");
+        if (!this_stage().tunable) continue;
+        const launch_plan rule = test_machine().rule(n);
+        for (const plan_share& p : possible_plans(n, width))
+          if (p.plan.warps == rule.warps && p.plan.rows == rule.rows &&
+              (p.why_not != "" || p.row_threads != row_threads || p.items != items))
+            FAIL("the rule for " << n << " columns: " << plan_text(rule) << " " << p.why_not);
+      }
+    }
+    std::set<std::string> named;
+    for (const std::string& instance : entered) named.insert(instance.substr(0, instance.find('<')));
+    for (const kernel_model& k : this_stage().launches) CHECK(named.count(k.kernel) == 1);
+    std::set<std::pair<int, int>> expected;
+    if (this_stage().number == "02")
+      for (int items = 1; items <= 64; items *= 2) expected.insert({256, items});
+    if (this_stage().number == "03")
+      expected = {{32, 1},  {32, 2},   {32, 4},   {32, 8},   {32, 16},
+                  {64, 16}, {128, 16}, {256, 16}, {256, 32}, {256, 64}};
+    if (!expected.empty()) CHECK(shares == expected);
+  }
+}
+
+TEST_CASE("each plan that is accepted is right, and the others are refused by name [T46]",
+          "[contract][launch]") {
+  if (!this_stage().tunable) return;
+  for (int width : warp_widths()) {
+    set_warp_width(width);
+    for (std::int64_t n : {100, 768, 1000}) {
+      const host_matrix x = make_input("normal", 53, dtype::f32, 13, n, n);
+      stage_memory memory(test_machine(), this_stage(), x, {13, n, n, n});
+      const auto result = [&](const launch_plan& plan) {
+        memory.poison();
+        stage_call call = memory.call();
+        call.plan = plan;
+        test_machine().run(call);
+        host_matrix y(dtype::f32, 13, n, n);
+        CHECK(memory.fetch(y, x) == "");
+        return verify(x, y, this_stage().sum_depth({13, n, n, n})).pass;
+      };
+      for (const plan_share& p : possible_plans(n, width)) {
+        INFO(n << " columns, " << plan_text(p.plan) << " " << p.why_not);
+        CHECK((plan_problem(p.plan, {}, n, width) == "") == p.why_not.empty());
+        if (p.why_not.empty()) CHECK(result(p.plan));
+        if (p.why_not == "over 1024 threads")
+          CHECK_THROWS_WITH(result(p.plan), Catch::Matchers::Contains("softmax_rows") ||
+                                                Catch::Matchers::Contains("a block has at most 1024"));
+        if (p.why_not == "row does not fit")
+          CHECK_THROWS_WITH(result(p.plan), Catch::Matchers::Contains("stage 05"));
+      }
+      // 96, 192, 384 and 768 threads a row become 128, 256, 512 and 1024.
+      for (int warps : {96 / 32, 192 / 32, 384 / 32, 768 / 32})
+        if (warps * 32 % width == 0) CHECK(result({warps * 32 / width, 1}));
+    }
+    if (test_machine().name() != "sim") continue;
+    launches_alone look;
+    std::set<std::pair<int, int>> entered, expected;
+    for (std::int64_t n = 1; n <= this_stage().widest_row; n *= 2)
+      for (const plan_share& p : possible_plans(n, width))
+        if (p.why_not.empty()) {
+          const auto share = share_of(look.of(5, n, p.plan).at(0));
+          CHECK(share == std::pair(p.row_threads, p.items));
+          entered.insert(share);
+        }
+    for (int threads = 8; threads <= 1024; threads *= 2)
+      for (int items = 1; items <= 64; items *= 2)
+        if (threads * items <= this_stage().widest_row) expected.insert({threads, items});
+    CHECK(entered == expected);
+  }
+}
+
+TEST_CASE("rows too wide for one way of holding them go another [T10 T12]", "[contract]") {
+  const bool gpu = test_machine().name() != "sim";
+  set_warp_width(warp_widths().front());
+  const auto right_or_refused = [&](dtype t, std::int64_t m, std::int64_t n) {
+    if (fit(n) == n) return check_distribution("normal", t, m, n);
+    const stage_memory memory(test_machine(), this_stage(), host_matrix(t, 1, 1, 1), {1, 1, 1, 1});
+    stage_call call = memory.call();
+    call.shape = {m, n, n, n};
+    CHECK_THROWS_WITH(test_machine().run(call), Catch::Matchers::Contains("stage 05"));
+  };
+  for (std::int64_t n : {10000, 13000, 16384, 25000, 57000, 58500}) right_or_refused(dtype::f32, 4, n);
+  for (std::int64_t n : {1025, 1088, 2049, 4097, 8193, 16385, 102400, 128256, 131072, 151936})
+    for (dtype t : all_types)
+      if (gpu || t == dtype::bf16) right_or_refused(t, 2, n);
+}
+
 TEST_CASE("rows wider than the stage can hold are refused by name, and the widest is right", "[contract]") {
   const std::int64_t widest = this_stage().widest_row;
   if (widest == 0) return check_distribution("normal", dtype::f32, 1, 1 << 20);
@@ -489,10 +815,11 @@ TEST_CASE("every width from 1 to 1100 is right and moves what the model says", "
   }
 }
 
-TEST_CASE("more rows than blocks fit in a grid's row loop", "[contract]") {
+TEST_CASE("more rows than blocks fit in a grid's row loop [T08]", "[contract]") {
   if (test_machine().name() == "sim") return;  // "many rows of one column" goes beyond the grid there
-  for (std::int64_t m : {65535, 65536, 90000, 1048576, 1048577})
-    check_distribution("normal", dtype::f32, m, 2);
+  for (std::int64_t m : {65535, 65536, 90000, 98304, 1048577})
+    for (std::int64_t n : {1, 2, 500})
+      if (m * n < 100000000) check_distribution("normal", dtype::f32, m, n);
 }
 
 TEST_CASE("properties of softmax: shift, order, permutation", "[contract][numerics]") {

@@ -8,13 +8,17 @@
 #include <filesystem>
 #include <fstream>
 #include <limits>
+#include <thread>
 
 #include "catch.hpp"
 #include "harness/devices.hpp"
+#include "harness/launch_plan.hpp"
+#include "harness/median.hpp"
 #include "harness/npy.hpp"
 #include "harness/occupancy.hpp"
+#include "harness/session.hpp"
 #include "harness/stage_info.hpp"
-#include "harness/tune.hpp"
+#include "harness/stage_memory.hpp"
 #include "harness/usage_error.hpp"
 #include "numerics/dtype.hpp"
 #include "numerics/input.hpp"
@@ -79,6 +83,42 @@ std::string refusal(F&& call) {
     return e.what();
   }
   return "";
+}
+
+/// A GPU with that much free memory, as far as planning goes.
+class planned_gpu final : public backend {
+ public:
+  explicit planned_gpu(std::size_t free) : free_(free) {}
+  std::string name() const override { return "cuda"; }
+  simt::device open(int) override { return {}; }
+  std::size_t free_memory() const override { return free_; }
+  void* allocate(std::size_t, const char*) override { throw simt::error("nothing runs here"); }
+  void release(void*) noexcept override {}
+  void upload(void*, const void*, std::size_t) override {}
+  void download(void*, const void*, std::size_t) override {}
+  void poison(void*, std::size_t) override {}
+  void run(const stage_call&) override {}
+  launch_plan rule(std::int64_t) const override { return {}; }
+  std::vector<double> time(const std::vector<stage_call>&, int) override { return {}; }
+  copy_times time_copy(const std::vector<stage_call>&, std::size_t, int) override { return {}; }
+
+ private:
+  std::size_t free_;
+};
+
+/// What planning a run of that shape says; empty if it may run.
+std::string planning(std::size_t device_free, std::int64_t rows, std::int64_t cols, dtype t,
+                     const stage_info& stage, row_choice choice = {}) {
+  planned_gpu gpu(device_free);
+  chosen_device device;
+  device.machine = &gpu;
+  device.facts.warp_size = 32;
+  options o;
+  o.rows = {rows};
+  o.cols = {cols};
+  o.type = t;
+  o.check = choice;
+  return refusal([&] { plan_runs(o, stage, device); });
 }
 
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
@@ -317,6 +357,17 @@ TEST_CASE(".npy files survive the round trip", "[npy]") {
   }
 }
 
+TEST_CASE(".npy rows longer than what is written at once", "[npy]") {
+  const host_matrix x = make_input("normal", 1, dtype::f32, 3, (1 << 17) + 5, (1 << 17) + 9);
+  const std::string path = temporary("long.npy");
+  write_npy(path, x);
+  const host_matrix back = read_npy(path);
+  CHECK(back.cols == x.cols);
+  for (std::int64_t i = 0; i < x.rows; ++i)
+    for (std::int64_t j = 0; j < x.cols; ++j)
+      if (back.at(i, j) != x.at(i, j)) FAIL("row " << i << " column " << j);
+}
+
 TEST_CASE(".npy shapes and byte orders", "[npy]") {
   const std::string path = temporary("shape.npy");
   const std::string two_floats_little("\0\0\x80\x3f\0\0\0\x40", 8),
@@ -373,6 +424,20 @@ TEST_CASE("broken .npy files are refused with the reason", "[npy]") {
   CHECK(has(
       reason(npy_bytes("{'descr': '<f4', 'fortran_order': False, 'shape': (461168601842738790, 400), }", "")),
       "64 bits"));
+}
+
+TEST_CASE(".npy files past 2^31 elements and 2^32 bytes say so in 64 bits [T02 T03]", "[npy]") {
+  const std::string path = temporary("large.npy");
+  const auto promised = [&](const std::string& type, const std::string& shape) {
+    write_file(path, npy_bytes("{'descr': '" + type + "', 'fortran_order': False, 'shape': " + shape + ", }",
+                               "1234"));
+    return refusal([&] { read_npy(path); });
+  };
+  CHECK(has(promised("<f4", "(85632, 50259)"), "promises 17215114752 bytes of data and 4 are there"));
+  CHECK(has(promised("<f2", "(1, 2147483650)"), "promises 4294967300 bytes of data and 4 are there"));
+  CHECK(has(promised("<f2", "(2200000000, 1)"), "promises 4400000000 bytes of data and 4 are there"));
+  write_npy(path, host_matrix(dtype::f16, 0, 4303778688, 4303778688));
+  CHECK(read_npy(path).cols == 4303778688);
 }
 
 TEST_CASE("an output that cannot be written leaves nothing behind", "[npy]") {
@@ -451,6 +516,85 @@ TEST_CASE("occupancy follows from the limits of the GPU", "[model]") {
   CHECK(std::abs(bytes_in_flight_needed(h200) - 14545) < 1);
 }
 
+TEST_CASE("sizes are counted in 64 bits [T01 T02 T03 T04 T09]", "[model]") {
+  struct large {
+    std::int64_t rows, cols;
+    dtype type;
+    std::int64_t bytes;  // of one matrix
+    std::int64_t scratch;  // of stage 00: 2MN + 2M floats
+    const char *apart, *with_scratch;  // both matrices, in words
+  };
+  for (const large& l : {large{2097160, 1024, dtype::f16, 4294983680, 17196712000, "8.6 GB", "25.8 GB"},
+                         {756480, 3152, dtype::f16, 4768849920, 19081451520, "9.5 GB", "28.6 GB"},
+                         {85632, 50259, dtype::f32, 17215114752, 34430914560, "34.4 GB", "68.9 GB"},
+                         {1, 2147483647, dtype::f16, 4294967294, 17179869184, "8.6 GB", "25.8 GB"},
+                         {1, 2147483650, dtype::bf16, 4294967300, 17179869208, "8.6 GB", "25.8 GB"},
+                         {1 << 28, 9, dtype::f32, 9663676416, 21474836480, "19.3 GB", "40.8 GB"},
+                         {42692, 50304, dtype::f32, 8590313472, 17180968480, "17.2 GB", "34.4 GB"},
+                         {2200000000, 1, dtype::f16, 4400000000, 35200000000, "8.8 GB", "44.0 GB"},
+                         {1100000000, 2, dtype::f16, 4400000000, 26400000000, "8.8 GB", "35.2 GB"}}) {
+    const matrix_shape s{l.rows, l.cols, l.cols, l.cols};
+    INFO(shape_text(s, l.type));
+    CHECK(matrix_bytes(l.rows, l.cols, l.type) == l.bytes);
+    CHECK(useful_bytes(s, l.type) == 2 * l.bytes);
+    const kernel_model once{
+        .kernel = "k", .reads_storage = {.mn = 1}, .writes_storage = {.mn = 1}, .writes_f32 = {.m = 2}};
+    CHECK(once.read_bytes(s, l.type) == l.bytes);
+    CHECK(once.write_bytes(s, l.type) == l.bytes + 8 * l.rows);
+    CHECK(workspace_bytes(this_stage(), s) == l.scratch);  // these tests are linked with stage 00
+
+    stage_info fused = this_stage();
+    fused.workspace = {};
+    constexpr std::size_t little = 1000000000;
+    CHECK(has(planning(little, l.rows, l.cols, l.type, fused),
+              std::string(" needs ") + l.apart + " on the GPU and 1.0 GB are free"));
+    CHECK(has(planning(little, l.rows, l.cols, l.type, this_stage()),
+              std::string(" needs ") + l.with_scratch + " on the GPU and 1.0 GB are free"));
+  }
+}
+
+TEST_CASE("the memory of the check is that of the threads that check [T03 T61]", "[verify]") {
+  const auto cores = static_cast<std::int64_t>(std::max(1u, std::thread::hardware_concurrency()));
+  constexpr std::int64_t cols = std::int64_t{1} << 31;
+  CHECK(verify_bytes({}, 1, cols) == 16 * cols);  // a row and its softmax in fp64, once
+  CHECK(verify_bytes({}, 1000000, 10) == 160 * cores);
+  CHECK(verify_bytes({.rows = 1}, 2, 10) == 160 * std::min<std::int64_t>(cores, 2));
+  CHECK(verify_bytes({}, 0, 10) == 0);
+  CHECK(verify_bytes({}, 10, 0) == 0);
+  CHECK(verify_bytes({}, 1 << 20, INT64_MAX / 8) == INT64_MAX);
+
+  // One row that fits once, and not once a core: 4 bytes an element for the matrices, 16 a thread.
+  const auto wide = static_cast<std::int64_t>(0.7 * static_cast<double>(simt::host_memory())) / 20;
+  stage_info stage = this_stage();
+  stage.workspace = {};
+  constexpr std::size_t plenty = std::size_t{1} << 50;
+  CHECK(planning(plenty, 1, wide, dtype::f16, stage) == "");
+  CHECK(has(planning(plenty, 1, 2 * wide, dtype::f16, stage), "of host memory to check the result"));
+}
+
+TEST_CASE("matrices lie apart or in the same place [T40]", "[model]") {
+  const auto overlap = [](std::uintptr_t x, std::uintptr_t y, const matrix_shape& s, dtype t = dtype::f32) {
+    return overlap_problem(reinterpret_cast<void*>(x), reinterpret_cast<void*>(y), s, t) != "";
+  };
+  const matrix_shape s{4, 8, 8, 8};  // 128 bytes of f32
+  CHECK_FALSE(overlap(1024, 1024, s));
+  CHECK_FALSE(overlap(1024, 1024 + 128, s));
+  CHECK_FALSE(overlap(1024, 1024 - 128, s));
+  CHECK(overlap(1024, 1024 + 127, s));
+  CHECK(overlap(1024, 1024 - 127, s));
+  CHECK_FALSE(overlap(1024, 1024 + 64, s, dtype::f16));
+  CHECK(overlap(1024, 1024, {4, 8, 8, 9}));
+  CHECK_FALSE(overlap(1024, 1024 + 4 * (3 * 10 + 8), {4, 8, 10, 8}));  // the last row has no padding
+  CHECK_FALSE(overlap(1024, 1024 + 4, {0, 8, 8, 8}));
+}
+
+TEST_CASE("the median is the value in the middle", "[model]") {
+  CHECK(median({7}) == 7);
+  CHECK(median({3, 1, 2}) == 2);
+  CHECK(median({4, 1, 3, 2}) == 3);  // of two, the larger
+  CHECK(median({5, 5, 1, 9, 9}) == 5);
+}
+
 TEST_CASE("plans that do not fit say why", "[model]") {
   const auto reason = [](int warps, int rows, std::int64_t cols, int width) {
     return plan_problem({warps, rows}, {4, 8}, cols, width);
@@ -465,7 +609,7 @@ TEST_CASE("plans that do not fit say why", "[model]") {
   CHECK(has(reason(32, 1, 40000, 32), "registers"));
   CHECK(possible_plans(781, 32).size() == 24);
   int possible = 0;
-  for (const tuned_plan& p : possible_plans(781, 32)) {
+  for (const plan_share& p : possible_plans(781, 32)) {
     possible += p.why_not.empty();
     if (p.why_not.empty()) CHECK(p.items * p.row_threads >= 781);
   }

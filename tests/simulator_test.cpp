@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "catch.hpp"
+#include "kernels/block.cuh"
 #include "simt/simt.hpp"
 #include "source_line.hpp"
 
@@ -279,6 +280,38 @@ void check_fault(const simt::fault& f, simt::fault_kind kind, const std::string&
   CHECK(std::count(text.begin(), text.end(), '\n') == 2);
   CHECK(text.find("thread (") != std::string::npos);
   CHECK(text.find("block (") != std::string::npos);
+}
+
+/// Each thread gets what its group of Group neighbours adds up to, `times` times in a row.
+template <class Op, int WarpSize, int Group>
+__global__ void reduce_groups(const float* in, float* out, int times) {
+  for (int i = 0; i < times; ++i)
+    out[threadIdx.x] = softmax::group_reduce<Op, WarpSize, Group>(in[threadIdx.x] + static_cast<float>(i));
+}
+
+template <int N>
+using number = std::integral_constant<int, N>;
+
+/// Runs it over a block and compares every thread's result, and the barriers.
+template <class Op, int WarpSize, int Group>
+void check_groups(int threads) {
+  constexpr int times = 3;
+  std::vector<float> values;
+  for (int t = 0; t < threads; ++t) values.push_back(static_cast<float>(t * 37 % 101 - 120));
+  const memory<float> in(values), out(static_cast<std::size_t>(threads));
+  simt::launch(reduce_groups<Op, WarpSize, Group>, {1, static_cast<unsigned>(threads)},
+               static_cast<const float*>(in.get()), out.get(), times);
+  const std::vector<float> got = out.fetch();
+  for (int t = 0; t < threads; ++t) {
+    float want = Op::identity();
+    for (int i = t / Group * Group; i < (t / Group + 1) * Group; ++i)
+      want = Op::combine(want, values[i] + static_cast<float>(times - 1));
+    if (got[t] != want)
+      FAIL("thread " << t << " of " << threads << " in groups of " << Group << ", warps of " << WarpSize
+                     << ": got " << got[t] << " want " << want);
+  }
+  // Two a call: one before partial[] is written, so that the readers of the call before are done, one after.
+  CHECK(simt::records().back().barriers == (Group > WarpSize ? 2 * times : 0));
 }
 
 }  // namespace
@@ -641,6 +674,44 @@ TEST_CASE("a grid and a block may have three dimensions", "[simulator]") {
   simt::launch(three_dimensions, {dim3(3, 2, 2), dim3(4, 4, 2)}, out.get());
   const auto values = out.fetch();
   for (unsigned i = 0; i < values.size(); ++i) CHECK(values[i] == i / 32 * 1000 + i % 32);
+}
+
+TEST_CASE("a launch is recorded with its instance, and need not run", "[simulator]") {
+  const settings_guard guard(32);
+  simt::launch(reduce_groups<softmax::sum, 32, 64>, {1, 64}, static_cast<const float*>(nullptr),
+               static_cast<float*>(nullptr), 0);
+  CHECK(simt::records().back().kernel == "reduce_groups");
+  CHECK(simt::records().back().instance == "reduce_groups<softmax::sum, 32, 64>");
+  simt::configuration().execute = false;
+  simt::launch(shared_written, {7, 64}, static_cast<float*>(nullptr));  // it would fault
+  CHECK(simt::records().size() == 2);
+  CHECK(simt::records().back().grid == 7);
+  CHECK(simt::records().back().global_store.requests == 0);
+  CHECK_THROWS_AS(simt::launch(shared_written, {1, 2048}, static_cast<float*>(nullptr)), simt::error);
+}
+
+TEST_CASE("groups of every size are reduced, with the barriers that are promised [T41 T42 T43 T46 T50]",
+          "[simulator]") {
+  const auto each_block = [](auto op, auto width, auto group) {
+    for (int blocks_of : {group(), 2 * group(), 1024 / group() * group()}) {
+      const int threads = std::max(blocks_of, width());
+      if (threads > 1024 || threads % width() != 0 || threads % group() != 0) continue;
+      const settings_guard guard(width());
+      check_groups<decltype(op), width(), group()>(threads);
+    }
+  };
+  const auto each_group = [&](auto width, auto... group) {
+    (each_block(softmax::sum(), width, group), ...);
+    (each_block(softmax::maximum(), width, group), ...);
+  };
+  const auto powers = [&](auto width) {
+    each_group(width, number<1>(), number<2>(), number<4>(), number<8>(), number<16>(), number<32>(),
+               number<64>(), number<128>(), number<256>(), number<512>(), number<1024>());
+    each_group(width, number<192>(), number<384>(), number<768>());  // whole warps, no powers of two
+  };
+  powers(number<32>());
+  powers(number<64>());
+  each_group(number<32>(), number<96>());
 }
 
 TEST_CASE("a launch that no GPU takes is refused with the reason", "[simulator]") {

@@ -8,9 +8,11 @@ set(SOFTMAX_WITH_CUDA OFF)
 if(NOT SOFTMAX_CUDA STREQUAL "OFF")
   if(NOT CMAKE_CUDA_COMPILER)
     find_program(SOFTMAX_NVCC nvcc HINTS $ENV{CUDA_PATH}/bin $ENV{CUDA_HOME}/bin /usr/local/cuda/bin /opt/cuda/bin)
+    # check_language() tries what this names, and believes what CMAKE_CUDA_COMPILER says.
     if(SOFTMAX_NVCC)
-      set(CMAKE_CUDA_COMPILER ${SOFTMAX_NVCC})
+      set(ENV{CUDACXX} ${SOFTMAX_NVCC})
     endif()
+    unset(CMAKE_CUDA_COMPILER CACHE)
   endif()
   if(NOT CMAKE_CUDA_ARCHITECTURES)
     # An explicit list: "native" does not configure without a GPU. The last entry is also kept as PTX, for newer GPUs.
@@ -25,10 +27,16 @@ if(NOT SOFTMAX_CUDA STREQUAL "OFF")
     target_compile_definitions(softmax_cuda INTERFACE SIMT_BACKEND_CUDA)
     target_compile_options(softmax_cuda INTERFACE $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-ffile-prefix-map=${CMAKE_SOURCE_DIR}/=
                                                   -lineinfo>)
+    if(SOFTMAX_PTXAS_REPORT)
+      target_compile_options(softmax_cuda INTERFACE $<$<COMPILE_LANGUAGE:CUDA>:-Xptxas=-v>)
+    endif()
     target_link_libraries(softmax_cuda INTERFACE CUDA::cudart_static)
   elseif(SOFTMAX_CUDA STREQUAL "ON")
     message(FATAL_ERROR "SOFTMAX_CUDA=ON, but nvcc was not found or cannot compile with this C++ compiler: set CUDA_PATH to the "
                         "toolkit, or -DCMAKE_CUDA_HOST_COMPILER to a g++ that it supports.")
+  elseif(SOFTMAX_NVCC)
+    message(STATUS "CUDA is left out, since ${SOFTMAX_NVCC} cannot compile with this C++ compiler: set CUDA_PATH to another "
+                   "toolkit, or -DCMAKE_CUDA_HOST_COMPILER to a g++ that it supports.")
   endif()
 endif()
 

@@ -1,16 +1,15 @@
 #pragma once
 /// @file
-/// The middle of a set of samples.
+/// The median that times are reported by.
 #include <algorithm>
 #include <vector>
 
 namespace softmax {
 
-/// The middle value, the upper one of two; 0 if there is none.
-inline double median(std::vector<double> samples) {
-  if (samples.empty()) return 0;
-  const auto middle = samples.begin() + static_cast<std::ptrdiff_t>(samples.size() / 2);
-  std::nth_element(samples.begin(), middle, samples.end());
+/// The value in the middle; of two, the larger. There is at least one.
+inline double median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
   return *middle;
 }
 

@@ -20,6 +20,7 @@ namespace {
 
 constexpr char magic[] = "\x93NUMPY";
 constexpr std::size_t magic_bytes = 6;
+constexpr std::int64_t most_at_once = 1 << 16;  // elements written at a time
 constexpr std::uint32_t longest_header = 10000;  // as numpy.load has it
 
 [[noreturn]] void refuse(const std::string& path, const std::string& why) {
@@ -166,12 +167,16 @@ void write_npy(const std::string& path, const host_matrix& m) {
   const char length[2] = {static_cast<char>(header.size() & 0xff), static_cast<char>(header.size() >> 8)};
   file.write(length, 2);
   file << header;
-  std::vector<char> line(static_cast<std::size_t>(m.cols) * (half ? 2 : 4));
-  for (std::int64_t row = 0; row < m.rows; ++row) {
-    for (std::int64_t col = 0; col < m.cols; ++col)
-      store(half ? dtype::f16 : dtype::f32, line.data(), col, m.at(row, col));
-    file.write(line.data(), static_cast<std::streamsize>(line.size()));
-  }
+  // In pieces, so that a long row is not held twice.
+  const dtype type = half ? dtype::f16 : dtype::f32;
+  std::vector<char> piece(static_cast<std::size_t>(std::min(m.cols, most_at_once)) * size_of(type));
+  for (std::int64_t row = 0; row < m.rows; ++row)
+    for (std::int64_t begin = 0; begin < m.cols; begin += most_at_once) {
+      const std::int64_t count = std::min(most_at_once, m.cols - begin);
+      for (std::int64_t i = 0; i < count; ++i) store(type, piece.data(), i, m.at(row, begin + i));
+      file.write(piece.data(),
+                 static_cast<std::streamsize>(count) * static_cast<std::streamsize>(size_of(type)));
+    }
   file.close();
   if (!file || std::rename(unfinished.c_str(), target.c_str()) != 0) {
     const std::string why = std::strerror(errno);

@@ -103,24 +103,32 @@ parsed_options parse_options(int argc, const char* const* argv, const stage_info
   app.add_option("--dtype", type, "Storage: f32, f16 or bf16; arithmetic is fp32 (f32)")->type_name("T");
   app.add_option("--ld-in", ld_in, "Row stride of the input in elements, at least N (N)")->type_name("LD");
   app.add_option("--ld-out", ld_out, "Row stride of the output in elements, at least N (N)")->type_name("LD");
-  app.add_option("--offset", offset, "Start both matrices this many elements off a 256-byte boundary");
-  app.add_option("--input", o.input, "Read the matrix from a .npy file (float32 or float16)");
-  app.add_option("--output", o.output, "Write the result to a .npy file");
+  app.add_option("--offset", offset,
+                 "Start both matrices this many elements off a 256-byte boundary, 0 to 1024 (0)")
+      ->type_name("K");
+  app.add_option("--input", o.input, "Read the matrix from a .npy file (float32 or float16)")
+      ->type_name("FILE");
+  app.add_option("--output", o.output, "Write the result to a .npy file")->type_name("FILE");
   app.add_option("--dist", o.distribution, "Made-up input, see below (mixed)")->type_name("D");
   app.add_option("--seed", seed, "Seed of the made-up input (1)")->type_name("K");
   app.add_option("--check", check, "full, or rows:K for a sample of K rows (full)")->type_name("C");
-  app.add_option("--repeat", repeat, "Run this often and compare the outputs bit for bit");
+  app.add_option("--repeat", repeat, "Run this often, 1 to 1000000, and compare the outputs bit for bit (1)")
+      ->type_name("K");
   app.add_option("--device", o.device, "auto, cuda, hip or sim (auto)")->type_name("DEV");
-  app.add_option("--index", index, "Which GPU, counted from 0");
-  app.add_option("--gpu", o.gpu, "The GPU that the simulator stands for: " + keys());
-  app.add_option("--threads", threads, "Host threads for the simulator, up to 16; 0: one a core");
+  app.add_option("--index", index, "Which GPU, counted from 0 (0)")->type_name("K");
+  app.add_option("--gpu", o.gpu, "The GPU that the simulator stands for: " + keys() + " (h200)")
+      ->type_name("NAME");
+  app.add_option("--threads", threads, "Host threads for the simulator, up to 16; 0: one a core (0)")
+      ->type_name("K");
   std::string warps = "0", rows_per_block = "0";
   if (stage.tunable) {
-    app.add_option("--warps", warps, "Warps a block: 1, 2, 4, 8, 16 or 32; 0: by rule");
-    app.add_option("--rows-per-block", rows_per_block, "Rows a block: 1, 2, 4 or 8; 0: by rule");
+    app.add_option("--warps", warps, "Warps a block: 1, 2, 4, 8, 16 or 32; 0: by rule (0)")->type_name("K");
+    app.add_option("--rows-per-block", rows_per_block, "Rows a block: 1, 2, 4 or 8; 0: by rule (0)")
+        ->type_name("K");
     app.add_flag("--tune", o.tune, "Try all warps and rows a block, and say what the rule costs");
   }
-  app.add_option("--pitfall", o.pitfall, "Show a mistake beside the right result: " + pitfall_names(stage));
+  app.add_option("--pitfall", o.pitfall, "Show a mistake beside the right result: " + pitfall_names(stage))
+      ->type_name("NAME");
   bool no_check = false;
   app.add_flag("--no-check", no_check, "Simulator: do not watch memory accesses (faster, counts nothing)");
   bool no_time = false;

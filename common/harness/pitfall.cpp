@@ -50,9 +50,7 @@ attempt run_once(backend& machine, const stage_info& stage, const host_matrix& x
   machine.run(call);
   (void)memory.fetch(a.y, x);
   a.check = verify(x, a.y, stage.sum_depth(s));
-  if (machine.name() != "sim") {
-    a.seconds = median(machine.time({call}, 15));
-  }
+  if (machine.name() != "sim") a.seconds = median(machine.time({call}, 15));
   return a;
 }
 
@@ -81,16 +79,16 @@ std::string allocator_lesson(const stage_info& stage, chosen_device& device, boo
       if (allocate) machine.release(fresh);
       seconds.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
     }
-    std::sort(seconds.begin(), seconds.end());
     return seconds;
   };
   clock(true);  // warm up
   const std::vector<double> plain = clock(false), with = clock(true);
   const auto line = [](const char* what, const std::vector<double>& t) {
-    return fmt::format("  {:<34} {:>9.1f} us, from {:.1f} to {:.1f}\n", what, t[t.size() / 2] * 1e6,
-                       t.front() * 1e6, t.back() * 1e6);
+    const auto [fastest, slowest] = std::minmax_element(t.begin(), t.end());
+    return fmt::format("  {:<34} {:>9.1f} us, from {:.1f} to {:.1f}\n", what, median(t) * 1e6, *fastest * 1e6,
+                       *slowest * 1e6);
   };
-  as_promised = with[with.size() / 2] > plain[plain.size() / 2];
+  as_promised = median(with) > median(plain);
   return fmt::format("pitfall {}: a timer around the allocation measures the allocator too\n{}{}", allocator,
                      line("kernel alone", plain), line("allocation, kernel and release", with)) +
          "The second number moves with the allocator, not with the kernel. Allocate first, then start the "

@@ -5,11 +5,10 @@
 #include <algorithm>
 #include <cstring>
 #include <stdexcept>
-#include <thread>
 
+#include "harness/launch_plan.hpp"
 #include "harness/npy.hpp"
 #include "harness/stage_memory.hpp"
-#include "harness/tune.hpp"
 #include "harness/usage_error.hpp"
 #include "numerics/input.hpp"
 
@@ -21,12 +20,12 @@ constexpr std::int64_t default_rows_gpu = 16384, default_cols_gpu = 8192;
 constexpr int timing_samples = 25;
 
 /// Refuses what cannot work, in one sentence, before anything is allocated.
-void check_plan(const planned_run& p, const launch_plan& plan, const stage_info& stage,
-                const backend& machine, int warp_size) {
+void check_plan(const planned_run& p, const options& o, const stage_info& stage, const backend& machine,
+                int warp_size) {
   const matrix_shape& s = p.shape;
   if (const std::string problem = stage_problem(stage, s); !problem.empty()) throw usage_error(problem);
   if (s.rows == 0 || s.cols == 0) return;
-  if (const std::string problem = plan_problem(plan, machine.rule(s.cols), s.cols, warp_size);
+  if (const std::string problem = plan_problem(o.plan, machine.rule(s.cols), s.cols, warp_size);
       !problem.empty())
     throw usage_error(problem);
   const std::int64_t x = matrix_bytes(s.rows, s.ld_in, p.type), y = matrix_bytes(s.rows, s.ld_out, p.type);
@@ -45,11 +44,9 @@ void check_plan(const planned_run& p, const launch_plan& plan, const stage_info&
         fmt::format("{} needs {:.1f} GB on the {} and {:.1f} GB are free: use fewer --rows or --cols.",
                     shape_text(s, p.type), static_cast<double>(total) * 1e-9, simulated ? "simulator" : "GPU",
                     static_cast<double>(device_free) * 1e-9));
-  // Each thread of the verifier holds a row twice in fp64.
-  const std::int64_t checking = 16 * std::int64_t{std::max(1u, std::thread::hardware_concurrency())};
-  std::int64_t rows_in_fp64 = 0;
-  if (__builtin_mul_overflow(checking, s.cols, &rows_in_fp64) ||
-      __builtin_add_overflow(host_need, rows_in_fp64, &host_need) || host_need > host_free)
+  if (__builtin_add_overflow(host_need, verify_bytes(o.check, s.rows, s.cols), &host_need))
+    host_need = INT64_MAX;
+  if (host_need > host_free)
     throw usage_error(fmt::format(
         "{} needs {:.1f} GB of host memory to check the result and {:.1f} GB are free: use "
         "fewer --rows or --cols.",
@@ -208,7 +205,7 @@ std::vector<planned_run> plan_runs(const options& o, const stage_info& stage, co
       for (std::int64_t n : or_default(o.cols, default_cols_sim, default_cols_gpu))
         add(m, n, o.distribution, o.type.value_or(dtype::f32));
   }
-  for (const planned_run& p : plan) check_plan(p, o.plan, stage, *device.machine, device.facts.warp_size);
+  for (const planned_run& p : plan) check_plan(p, o, stage, *device.machine, device.facts.warp_size);
   return plan;
 }
 

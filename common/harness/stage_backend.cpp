@@ -47,6 +47,8 @@ void enqueue(const stage_call& c, simt::stream queue) {
 void enqueue(const stage_call& c, simt::stream queue) {
   if (const std::string problem = stage_problem(this_stage(), c.shape); !problem.empty())
     throw simt::error(problem);
+  if (const std::string problem = overlap_problem(c.x, c.y, c.shape, c.type); !problem.empty())
+    throw simt::error(problem);
   switch (c.type) {
     case dtype::f32:
       return enqueue<float>(c, queue);

@@ -71,6 +71,10 @@ struct stage_info {
 /// Why the stage does not take the shape, in one sentence; empty if it does.
 std::string stage_problem(const stage_info& stage, const matrix_shape& s);
 
+/// Why a stage cannot work on matrices at these addresses, in one sentence; empty if it can. The output may
+/// take the input's place, row for row; otherwise the two lie apart.
+std::string overlap_problem(const void* x, const void* y, const matrix_shape& s, dtype t);
+
 /// The stage that this program is built from; defined by the stage's own stage.hpp.
 const stage_info& this_stage();
 

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <tuple>
 
+#include "harness/occupancy.hpp"
 #include "harness/report.hpp"
 #include "harness/stage_memory.hpp"
 #include "harness/timing.hpp"
@@ -15,13 +16,16 @@
 namespace softmax {
 namespace {
 
-constexpr int most_threads = 1024;
-constexpr int fewest_row_threads = 8;
-constexpr int most_items = 64;
 constexpr int samples = 15;
 // A thread keeps its columns in registers, and about two dozen values beside them. An estimate, for the model
 // alone.
 constexpr int registers_beside_items = 24;
+
+/// One way to launch, and what became of it.
+struct tuned_plan : plan_share {
+  double seconds = 0;  // median; 0 on the simulator
+  occupancy full;
+};
 
 bool same(const launch_plan& a, const launch_plan& b) { return a.warps == b.warps && a.rows == b.rows; }
 
@@ -38,49 +42,7 @@ bool better(const tuned_plan& a, const tuned_plan& b, double needed) {
   return rank(a) > rank(b);
 }
 
-/// The share of a row and why it is too little or too much.
-tuned_plan share_of(const launch_plan& plan, std::int64_t cols, int warp_size) {
-  tuned_plan p;
-  p.plan = plan;
-  const int threads = plan.warps * warp_size;
-  p.row_threads = threads / plan.rows;
-  p.items = 1;
-  while (static_cast<std::int64_t>(p.items) * std::max(1, p.row_threads) < cols && p.items <= most_items)
-    p.items *= 2;
-  if (threads > most_threads)
-    p.why_not = "over 1024 threads";
-  else if (p.row_threads < fewest_row_threads)
-    p.why_not = "fewer than 8 threads a row";
-  else if (p.items > most_items)
-    p.why_not = "row does not fit";
-  else if (p.items > most_items / 2 && threads > most_threads / 2)
-    p.why_not = "too few registers";
-  return p;
-}
-
-std::string plan_text(const launch_plan& p) {
-  return fmt::format("{} warp{}, {} row{} a block", p.warps, p.warps > 1 ? "s" : "", p.rows,
-                     p.rows > 1 ? "s" : "");
-}
-
 }  // namespace
-
-std::vector<tuned_plan> possible_plans(std::int64_t cols, int warp_size) {
-  std::vector<tuned_plan> plans;
-  for (int warps = 1; warps <= 32; warps *= 2)
-    for (int rows = 1; rows <= 8; rows *= 2) plans.push_back(share_of({warps, rows}, cols, warp_size));
-  return plans;
-}
-
-std::string plan_problem(const launch_plan& plan, const launch_plan& rule, std::int64_t cols, int warp_size) {
-  if (plan.warps == 0 && plan.rows == 0) return "";
-  const launch_plan whole{plan.warps > 0 ? plan.warps : rule.warps, plan.rows > 0 ? plan.rows : rule.rows};
-  const std::string why = share_of(whole, cols, warp_size).why_not;
-  if (why.empty()) return "";
-  return fmt::format(
-      "{} warps of {} lanes and {} rows a block cannot run {} columns ({}): see the list of --tune.",
-      whole.warps, warp_size, whole.rows, cols, why);
-}
 
 std::string run_tuner(const options& o, const stage_info& stage, chosen_device& device, bool& right) {
   right = true;
@@ -97,7 +59,8 @@ std::string run_tuner(const options& o, const stage_info& stage, chosen_device& 
     const int width = device.facts.warp_size;
     const double needed = bytes_in_flight_needed(*device.gpu);
     const auto useful = static_cast<double>(useful_bytes(s, run.type));
-    std::vector<tuned_plan> plans = possible_plans(s.cols, width);
+    std::vector<tuned_plan> plans;
+    for (const plan_share& p : possible_plans(s.cols, width)) plans.push_back({p});
     const launch_plan rule = device.machine->rule(s.cols);
     const host_matrix x = make_run_input(run, o);
     std::optional<rotating_calls> calls;

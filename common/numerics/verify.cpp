@@ -64,6 +64,15 @@ void judge(const host_matrix& y, std::int64_t row, const std::vector<double>& x,
   }
 }
 
+/// Threads that check `rows` rows.
+std::int64_t threads_for(std::int64_t rows) {
+  return std::min<std::int64_t>(std::max(1u, std::thread::hardware_concurrency()), rows);
+}
+
+constexpr std::int64_t ends_checked = 8;  // rows at either end that every sample holds
+
+bool takes_all(row_choice choice, std::int64_t rows) { return choice.rows < 0 || choice.rows >= rows; }
+
 void merge(verdict& into, const verdict& from) {
   if (more_telling(from.worst, into.worst)) into.worst = from.worst;
   into.rows_checked += from.rows_checked;
@@ -94,13 +103,13 @@ const char* to_string(failure why) {
 
 std::vector<std::int64_t> chosen_rows(row_choice choice, std::int64_t rows) {
   std::vector<std::int64_t> chosen;
-  if (choice.rows < 0 || choice.rows >= rows) {
+  if (takes_all(choice, rows)) {
     chosen.resize(rows);
     for (std::int64_t i = 0; i < rows; ++i) chosen[i] = i;
     return chosen;
   }
-  // Evenly spread, and the eight at either end, where index arithmetic goes wrong.
-  const std::int64_t ends = std::min<std::int64_t>(8, rows / 2);
+  // Evenly spread, and some at either end, where index arithmetic goes wrong.
+  const std::int64_t ends = std::min(ends_checked, rows / 2);
   for (std::int64_t i = 0; i < ends; ++i) {
     chosen.push_back(i);
     chosen.push_back(rows - 1 - i);
@@ -113,6 +122,15 @@ std::vector<std::int64_t> chosen_rows(row_choice choice, std::int64_t rows) {
   return chosen;
 }
 
+std::int64_t verify_bytes(row_choice choice, std::int64_t rows, std::int64_t cols) {
+  if (rows == 0 || cols == 0) return 0;
+  const std::int64_t checked =
+      takes_all(choice, rows) ? rows : std::min(rows, choice.rows + 2 * ends_checked);
+  const std::int64_t per_column = 2 * static_cast<std::int64_t>(sizeof(double)) * threads_for(checked);
+  std::int64_t bytes = 0;
+  return __builtin_mul_overflow(per_column, cols, &bytes) ? INT64_MAX : bytes;
+}
+
 double error_limit(dtype type, double want, double distance, double mean_distance, double sum_depth) {
   const double unit_roundoff = std::ldexp(1.0, -24);
   const double relative = want > 0 ? unit_roundoff * (distance + mean_distance + sum_depth + 10) : 0;
@@ -122,19 +140,23 @@ double error_limit(dtype type, double want, double distance, double mean_distanc
 
 verdict verify(const host_matrix& x, const host_matrix& y, double sum_depth, row_choice choice,
                double extra_ulp) {
-  const std::vector<std::int64_t> rows = chosen_rows(choice, x.cols == 0 ? 0 : x.rows);
   verdict total;
-  if (rows.empty()) return total;
+  if (x.rows == 0 || x.cols == 0) return total;
+  // All rows need no list of their own: at 2^31 rows it would be larger than the matrices.
+  const bool all = takes_all(choice, x.rows);
+  const std::vector<std::int64_t> sample = all ? std::vector<std::int64_t>() : chosen_rows(choice, x.rows);
+  const std::int64_t count = all ? x.rows : static_cast<std::int64_t>(sample.size());
   std::mutex guard;
-  std::atomic<std::size_t> next{0};
+  std::atomic<std::int64_t> next{0};
   std::exception_ptr trouble;  // of one of the threads
   const auto check_rows = [&] {
     std::vector<double> in(x.cols), want(x.cols);
     verdict mine;
-    for (std::size_t i; (i = next.fetch_add(1)) < rows.size();) {
-      for (std::int64_t col = 0; col < x.cols; ++col) in[col] = x.at(rows[i], col);
+    for (std::int64_t i; (i = next.fetch_add(1)) < count;) {
+      const std::int64_t row = all ? i : sample[i];
+      for (std::int64_t col = 0; col < x.cols; ++col) in[col] = x.at(row, col);
       const row_facts facts = reference_row(in, want);
-      judge(y, rows[i], in, want, facts, sum_depth, extra_ulp, mine);
+      judge(y, row, in, want, facts, sum_depth, extra_ulp, mine);
     }
     const std::scoped_lock lock(guard);
     merge(total, mine);
@@ -149,8 +171,7 @@ verdict verify(const host_matrix& x, const host_matrix& y, double sum_depth, row
   };
   {
     std::vector<std::jthread> threads;
-    const std::size_t cores = std::max(1u, std::thread::hardware_concurrency());
-    for (std::size_t i = 1; i < std::min(cores, rows.size()); ++i) threads.emplace_back(work);
+    for (std::int64_t i = 1; i < threads_for(count); ++i) threads.emplace_back(work);
     work();
   }
   if (trouble) std::rethrow_exception(trouble);

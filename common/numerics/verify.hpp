@@ -41,6 +41,10 @@ struct row_choice {
 };
 std::vector<std::int64_t> chosen_rows(row_choice choice, std::int64_t rows);
 
+/// Host memory that verify() takes beside the matrices, in bytes: each of its threads, one a core and never
+/// more than there are rows to check, holds a row and its softmax in fp64. At most INT64_MAX.
+std::int64_t verify_bytes(row_choice choice, std::int64_t rows, std::int64_t cols);
+
 /// The allowed |got - want| of one element. A kernel that computes in fp32, unit roundoff u = 2^-24, with an
 /// exponential good to 2 ulp and a sum of `sum_depth` additions on the longest path, errs relatively by at
 /// most u (distance + mean_distance + sum_depth + 10), where distance = max - x, since x - max is rounded

@@ -22,6 +22,7 @@ struct settings {
   int warp_size = 32;  ///< lanes: 32, or 64 as on CDNA
   int workers = 0;  ///< host threads that run blocks; 0: one a core
   bool check = true;  ///< watch and count every access; false runs faster and sees nothing
+  bool execute = true;  ///< false: launches are checked and recorded, and no kernel runs
   std::size_t shared_bytes = 227 * 1024;  ///< most shared memory a block may ask for
   std::function<void(double)>
       on_progress;  ///< called now and then with the finished share of a launch, 0 to 1
@@ -40,6 +41,7 @@ struct traffic {
 /// What one launch did.
 struct launch_record {
   std::string kernel;  ///< without namespace and template arguments
+  std::string instance;  ///< with its template arguments, such as "row_max<32, float>"
   unsigned grid = 0;  ///< blocks
   unsigned block = 0;  ///< threads a block
   std::size_t shared_bytes = 0;

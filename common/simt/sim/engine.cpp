@@ -77,8 +77,7 @@ thread_local worker* running = nullptr;
 
 namespace {
 
-constexpr std::size_t page = 4096;
-constexpr std::size_t stack_bytes = 64 * 1024;
+constexpr std::size_t stack_bytes = 64 * 1024;  // whole pages of every size that Linux uses
 
 /// Stacks belong to the worker, so a fiber gives nothing back.
 struct borrowed_stack {
@@ -86,14 +85,22 @@ struct borrowed_stack {
   void deallocate(boost::context::stack_context&) noexcept {}
 };
 
+/// Bytes of a stack and of the page below it, which may not be touched.
+std::size_t guarded_stack_bytes() { return stack_bytes + page_bytes(); }
+
+/// The lowest address of one of the stacks that map_stacks() returned.
+unsigned char* stack_number(unsigned char* stacks, int index) {
+  return stacks + index * guarded_stack_bytes() + page_bytes();
+}
+
 /// `count` stacks, each above a page that may not be touched.
 unsigned char* map_stacks(int count) {
-  const std::size_t bytes = count * (stack_bytes + page);
+  const std::size_t bytes = count * guarded_stack_bytes();
   void* p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (p == MAP_FAILED) throw std::bad_alloc();
   auto* base = static_cast<unsigned char*>(p);
   for (int i = 0; i < count; ++i)
-    if (mprotect(base + i * (stack_bytes + page), page, PROT_NONE) != 0) {
+    if (mprotect(stack_number(base, i) - page_bytes(), page_bytes(), PROT_NONE) != 0) {
       munmap(p, bytes);
       throw error(
           "The system has no more memory mappings for the stacks of the simulated threads: use --threads 1.");
@@ -237,7 +244,7 @@ worker::~worker() {
   // A fiber that is suspended inside a kernel must not be unwound: it would run through frames that cannot
   // throw.
   drop_fibers();
-  if (stacks_) munmap(stacks_, stack_count_ * (stack_bytes + page));
+  if (stacks_) munmap(stacks_, stack_count_ * guarded_stack_bytes());
 }
 
 void worker::drop_fibers() {
@@ -254,7 +261,7 @@ void worker::drop_fibers() {
 void worker::create_fiber(lane& l) {
   // Without the shift all stacks would start at the same place in a page and fight for the same cache sets.
   const std::size_t shift = static_cast<std::size_t>(l.linear) * 192 % 3072;
-  unsigned char* top = stacks_ + (l.linear + 1) * (stack_bytes + page) - shift;
+  unsigned char* top = stack_of(l) + stack_bytes - shift;
   boost::context::stack_context context;
   context.size = stack_bytes - shift;
   context.sp = top;
@@ -274,9 +281,7 @@ void worker::create_fiber(lane& l) {
   l.started = true;
 }
 
-unsigned char* worker::stack_of(const lane& l) const {
-  return stacks_ + l.linear * (stack_bytes + page) + page;
-}
+unsigned char* worker::stack_of(const lane& l) const { return stack_number(stacks_, l.linear); }
 
 void worker::begin(const launch_job& j) {
   job = &j;
@@ -290,7 +295,7 @@ void worker::begin(const launch_job& j) {
   const int threads = static_cast<int>(j.block.x * j.block.y * j.block.z);
   if (threads > stack_count_) {
     drop_fibers();
-    if (stacks_) munmap(stacks_, stack_count_ * (stack_bytes + page));
+    if (stacks_) munmap(stacks_, stack_count_ * guarded_stack_bytes());
     stacks_ = nullptr;
     stack_count_ = 0;
     stacks_ = map_stacks(threads);
@@ -590,8 +595,10 @@ bool worker::check_shared(const void* pc, std::uintptr_t address, unsigned size,
 
 /// Neither a device buffer nor shared memory: a private local, a constant, or a mistake.
 void worker::check_elsewhere(const void* pc, std::uintptr_t address, unsigned size, bool write) {
-  const auto own = reinterpret_cast<std::uintptr_t>(stacks_) + current->linear * (stack_bytes + page);
-  if (address - own < stack_bytes + page) return;
+  // The page below counts as its own: what overflows the stack crashes there, and the crash has its report.
+  const std::size_t page = page_bytes();
+  const auto own = reinterpret_cast<std::uintptr_t>(stack_of(*current)) - page;
+  if (address - own < guarded_stack_bytes()) return;
   if (!write && address - reinterpret_cast<std::uintptr_t>(job->arguments) < job->argument_bytes) return;
   if (!write && is_constant(address)) return;
   fault_info f{.pc = pc, .address = address, .size = size, .write = write, .where = space::global};
@@ -654,6 +661,16 @@ void run_grid(const void* kernel, const geometry& g, void (*invoke)(const void*,
   constexpr std::uint64_t most_workers = 16;
   const std::uint64_t cores = std::min(wanted, most_workers);
   const auto count = static_cast<std::size_t>(std::min(blocks, cores));
+  launch_record record;
+  record.kernel = job.name;
+  record.instance = kernel_instance(kernel);
+  record.grid = static_cast<unsigned>(blocks);
+  record.block = g.block.x * g.block.y * g.block.z;
+  record.shared_bytes = g.shared_bytes;
+  if (!s.execute) {
+    record_list().push_back(record);
+    return;
+  }
   auto& pool = workers(count);
 
   std::atomic<std::uint64_t> next{0};
@@ -696,11 +713,6 @@ void run_grid(const void* kernel, const geometry& g, void (*invoke)(const void*,
   if (trouble) std::rethrow_exception(trouble);
   if (fault) throw explain(*fault, job);
 
-  launch_record record;
-  record.kernel = job.name;
-  record.grid = static_cast<unsigned>(blocks);
-  record.block = g.block.x * g.block.y * g.block.z;
-  record.shared_bytes = g.shared_bytes;
   for (std::size_t i = 0; i < count; ++i) {
     const launch_record& t = pool[i]->totals;
     record.global_load += t.global_load;

@@ -1,6 +1,8 @@
 #pragma once
 /// @file
 /// What the files of the simulator share. Nobody else includes this.
+#include <unistd.h>
+
 #include <array>
 #include <boost/context/fiber.hpp>
 #include <boost/context/preallocated.hpp>
@@ -20,6 +22,12 @@ namespace detail {
 
 inline constexpr int max_threads_per_block = 1024;
 inline constexpr int max_warp_size = 64;
+
+/// The unit in which this system maps memory.
+inline std::size_t page_bytes() {
+  static const auto bytes = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  return bytes;
+}
 
 /// One allocation of simulated device memory. The address range [map_begin, map_end) around the data is
 /// reserved, so that an address a little outside, or one of freed memory, still says which buffer was meant.
@@ -46,7 +54,9 @@ struct source_line {
 };
 /// The innermost source line at a return address that is neither in a system header nor in the layer itself.
 source_line resolve(const void* return_address);
-/// "row_max" for the address of softmax::row_max<32, float>.
+/// "row_max<32, float>" for the address of softmax::row_max<32, float>.
+std::string kernel_instance(const void* function);
+/// "row_max"
 std::string kernel_name(const void* function);
 
 enum class space : unsigned char { global, shared };

@@ -15,7 +15,6 @@ inline namespace sim {
 namespace detail {
 namespace {
 
-constexpr std::size_t page = 4096;
 // Reserved, never mapped: far enough that an index a few rows off does not land in the next buffer.
 constexpr std::size_t margin = std::size_t{1} << 30;
 constexpr std::size_t small_margin = std::size_t{1} << 20;  // where the system limits address space
@@ -76,6 +75,7 @@ status allocate(void** p, std::size_t bytes, const char* name) {
   *p = nullptr;
   if (bytes == 0) return success;
   if (bytes > free_memory()) return status::out_of_memory;
+  const std::size_t page = page_bytes();
   const std::size_t mapped = (bytes + page - 1) / page * page;
   void* base = MAP_FAILED;
   std::size_t room = margin;

@@ -40,11 +40,11 @@ backtrace_state* symbols() {
   return state;
 }
 
-/// "row_max" from "void softmax::(anonymous namespace)::row_max<32, float>(float const*, ...)".
-std::string short_name(const std::string& full) {
+/// "row_max<32, float>" from "void softmax::(anonymous namespace)::row_max<32, float>(float const*, ...)".
+std::string name_with_arguments(const std::string& full) {
   std::string name;
   int depth = 0;  // inside template arguments
-  const std::string anonymous = "(anonymous namespace)";
+  const std::string anonymous = "(anonymous namespace)::";
   for (std::size_t i = 0; i < full.size(); ++i) {
     if (full.compare(i, anonymous.size(), anonymous) == 0) {
       i += anonymous.size() - 1;
@@ -52,16 +52,20 @@ std::string short_name(const std::string& full) {
     }
     const char c = full[i];
     if (c == '<') ++depth;
-    if (depth == 0) {
-      if (c == '(') break;
-      if (c == ' ' || c == ':')
-        name.clear();
-      else
-        name += c;
-    }
+    if (depth == 0 && c == '(') break;
+    if (depth == 0 && (c == ' ' || c == ':'))
+      name.clear();
+    else
+      name += c;
     if (c == '>') --depth;
   }
   return name.empty() ? full : name;
+}
+
+/// "row_max"
+std::string short_name(const std::string& full) {
+  const std::string name = name_with_arguments(full);
+  return name.substr(0, name.find('<'));
 }
 
 bool belongs_to_user(const std::string& file) {
@@ -88,7 +92,7 @@ source_line resolve(const void* return_address) {
   return best;
 }
 
-std::string kernel_name(const void* function) {
+std::string kernel_instance(const void* function) {
   static std::mutex guard;
   static std::map<const void*, std::string> known;
   const std::scoped_lock lock(guard);
@@ -97,10 +101,15 @@ std::string kernel_name(const void* function) {
     backtrace_syminfo(
         symbols(), reinterpret_cast<std::uintptr_t>(function),
         [](void* out, std::uintptr_t, const char* symbol, std::uintptr_t, std::uintptr_t) {
-          if (symbol) *static_cast<std::string*>(out) = short_name(demangled(symbol));
+          if (symbol) *static_cast<std::string*>(out) = name_with_arguments(demangled(symbol));
         },
         ignore_error, &entry->second);
   return entry->second;
+}
+
+std::string kernel_name(const void* function) {
+  const std::string name = kernel_instance(function);
+  return name.substr(0, name.find('<'));
 }
 
 namespace {
