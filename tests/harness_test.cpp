@@ -97,7 +97,9 @@ class planned_gpu final : public backend {
   void upload(void*, const void*, std::size_t) override {}
   void download(void*, const void*, std::size_t) override {}
   void poison(void*, std::size_t) override {}
-  void run(const stage_call&) override {}
+  void fill(void*, dtype, const matrix_shape&, std::uint64_t, double) override {}
+  void start(const stage_call&) override {}
+  void wait() override {}
   launch_plan rule(std::int64_t) const override { return {}; }
   std::vector<double> time(const std::vector<stage_call>&, int) override { return {}; }
   copy_times time_copy(const std::vector<stage_call>&, std::size_t, int) override { return {}; }
