@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Everything that needs an NVIDIA GPU to be checked, in one run: the contract tests, chosen shapes, many widths, the same bits
-in 100 runs, compute-sanitizer, and the simulator's counts against the hardware's. Writes one JSON file; times are ladder.py's.
+in 100 runs, compute-sanitizer, and the simulator's counts against the hardware's. Writes one JSON file; times are run.py's.
 
     bench/gpu_check.py --build build --out bench/results/h200_stages.json
 

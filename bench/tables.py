@@ -14,8 +14,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "bench" / "results"
-# The first that has a measurement wins.
-LADDERS = ("h200_ladder.json", "h200_ladder_half_1.json", "h200_ladder_half_2.json", "h200_ladder_half_3.json")
+MACHINE = "h200"
+SMALLEST_LADDER = 1 << 27  # elements; matrices with fewer belong to the few-row shapes
 
 
 def load(name):
@@ -23,26 +23,47 @@ def load(name):
     return json.loads(path.read_text()) if path.exists() else None
 
 
-def ladder():
-    """(stage, dtype, cols) -> the run that measured it, and the elements of its matrix."""
-    runs = {}
-    for name in LADDERS:
-        for run in (load(name) or {"runs": []})["runs"]:
-            runs.setdefault((run["stage"][-2:], run["dtype"], run["cols"]), run)
-    return runs
+def measured(program):
+    """(series, dtype, rows, cols) -> the median entry of a point, or its error."""
+    points = {}
+    for entry in (load(f"{MACHINE}/{program}.json") or {"benchmarks": []})["benchmarks"]:
+        found = re.match(r"([\w-]+)/dtype:(\w+)/rows:(\d+)/cols:(\d+)/(lie:(\w+))?", entry["run_name"])
+        if found[6] in (None, "none") and (entry.get("error_occurred") or entry.get("aggregate_name") == "median"):
+            points[found[1], found[2], int(found[3]), int(found[4])] = entry
+    return points
 
 
-def cell(run):
-    if run is None:
+def ladder(points):
+    """(series, dtype, cols) -> entry, of the large matrices."""
+    return {(s, t, n): e for (s, t, m, n), e in points.items() if m * n > SMALLEST_LADDER}
+
+
+def stages():
+    return sorted(p.stem[-2:] for p in (RESULTS / MACHINE).glob("bench-[0-9][0-9].json"))
+
+
+def all_stages():
+    points = {}
+    for number in stages():
+        points.update({k: e for k, e in measured(f"bench-{number}").items() if k[0] == f"stage-{number}"})
+    return points
+
+
+def all_peers():
+    points = {}
+    for program in ("bench-cudnn-instance", "bench-cudnn-channel", "peers"):
+        points.update({k: e for k, e in measured(program).items() if k[0] != "copy" and not e.get("error_occurred")})
+    return points
+
+
+def cell(entry):
+    if entry is None:
         return "–"
-    if "refused" in run:
-        if run["exit"] != 2 or "takes at most" not in run["refused"]:
-            raise SystemExit(f"tables: {run['stage']} at N = {run['cols']} did not run: {run['refused']}")
+    if entry.get("error_occurred"):
+        if "takes at most" not in entry["error_message"]:
+            raise SystemExit(f"tables: {entry['run_name']} did not run: {entry['error_message']}")
         return "too wide"
-    if not run["pass"]:
-        return "WRONG"
-    time = run["time"]
-    return f"{time['bytes_per_second'] * 1e-9:.0f} ({time['fraction_of_copy']:.2f})"
+    return f"{entry['bytes_per_second'] * 1e-9:.0f} ({entry['of_copy']:.2f})"
 
 
 def table(head, rows):
@@ -50,58 +71,114 @@ def table(head, rows):
     return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows])
 
 
-def front_page(runs):
+def best_peer(peers, dtype, cols):
+    rivals = [(e["bytes_per_second"], s) for (s, t, n), e in peers.items() if (t, n) == (dtype, cols)]
+    return f"{max(rivals)[0] * 1e-9:.0f}, {max(rivals)[1]}" if rivals else "–"
+
+
+def front_page(runs, peers):
     widths = sorted({cols for _, dtype, cols in runs if dtype == "f32"})
-    stages = sorted({stage for stage, _, _ in runs})
-    return table(["N"] + [f"stage {s}" for s in stages],
-                 [[str(n)] + [cell(runs.get((s, "f32", n))) for s in stages] for n in widths])
+    return table(["N"] + [f"stage {s}" for s in stages()] + ["best peer"],
+                 [[str(n)] + [cell(runs.get((f"stage-{s}", "f32", n))) for s in stages()] + [best_peer(peers, "f32", n)] for n in widths])
 
 
 def stage_table(runs, stage):
-    widths = sorted({cols for s, _, cols in runs if s == stage})
-    before = f"{int(stage) - 1:02d}"
-    smaller = sorted({n for (s, t, n), run in runs.items() if s in (stage, before) and t == "bf16" and run["rows"] * n < 2**28 - n})
-    note = "\n\nGB/s (fraction of the best copy kernel)."
-    if smaller:
-        note += f" bf16 at N = {', '.join(map(str, smaller))}: 2^27 elements."
-    return table(["N", f"stage {before}, fp32", f"stage {stage}, fp32", f"stage {before}, bf16", f"stage {stage}, bf16"],
-                 [[str(n)] + [cell(runs.get((s, t, n))) for t in ("f32", "bf16") for s in (before, stage)] for n in widths]) + note
+    name, before = f"stage-{stage}", f"stage-{int(stage) - 1:02d}"
+    widths = sorted({cols for (s, _, cols), e in runs.items() if s in (before, name) and not (s == before and e.get("error_occurred"))})
+    widths = [n for n in widths if not all(runs[s, "f32", n].get("error_occurred") for s in (before, name))]
+    return table(["N"] + [f"stage {s[-2:]}, {t}" for t in ("fp32", "bf16") for s in (before, name)],
+                 [[str(n)] + [cell(runs.get((s, t, n))) for t in ("f32", "bf16") for s in (before, name)] for n in widths]) + \
+        "\n\nGB/s (fraction of the best copy kernel in the same process)."
+
+
+def target_sentence(runs, stage):
+    """Where a stage reaches 60 % of the memory's peak, and where it does not."""
+    said = []
+    for dtype, name in (("f32", "fp32"), ("bf16", "bf16")):
+        rates = {n: e["bytes_per_second"] for (s, t, n), e in runs.items() if (s, t) == (f"stage-{stage}", dtype) and not e.get("error_occurred")}
+        peak = next(e["bytes_per_second"] / e["of_peak"] for e in runs.values() if "of_peak" in e)
+        missed = [f"{n} ({rate * 1e-9:.0f})" for n, rate in sorted(rates.items()) if rate < 0.6 * peak]
+        said.append(f"In {name} it is " + (f"missed at N = {', '.join(missed)}, and reached at the other {len(rates) - len(missed)} widths"
+                                           if missed else f"reached at all {len(rates)} widths"))
+    return f"60 % of the peak is {0.6 * peak * 1e-9:.0f} GB/s. " + ". ".join(said) + "."
+
+
+def few_rows_table(points, peers, dtype):
+    """Microseconds a call: the best stage, the best peer, the copy of the same bytes."""
+    rows = []
+    copies = {k[1:]: e for k, e in measured("bench-05").items() if k[0] == "copy"}
+    shapes = [(m, n) for (s, t, m, n) in points if (s, t) == ("stage-05", dtype) and m * n <= SMALLEST_LADDER]
+    for m, n in sorted(set(shapes), key=lambda s: (s[1], s[0])):
+        fastest = lambda group: min(((e["real_time"], s) for (s, t, r, c), e in group.items()
+                                     if (t, r, c) == (dtype, m, n) and not e.get("error_occurred")), default=None)
+        text = lambda found: f"{found[0]:.1f}, {found[1]}" if found else "–"
+        rows.append([f"{m} x {n}", f"{copies[dtype, m, n]['real_time']:.1f}", text(fastest(points)), text(fastest(peers))])
+    return table(["M x N", "copy", "best stage", "best peer"], rows) + "\n\nMicroseconds a call in a graph of calls, cold caches."
 
 
 def tune_table():
     rows = []
-    for entry in sorted((e for t in load("h200_tune.json")["tuned"] for e in t["tuned"]), key=lambda e: e["cols"]):
+    for entry in sorted(load(f"{MACHINE}/tune.json")["tuned"], key=lambda e: e["cols"]):
         plan = lambda p: f"{p['warps']} warps, {p['rows']} row{'s' if p['rows'] > 1 else ''}"
         rows.append([str(entry["cols"]), plan(entry["rule"]), plan(entry["best"]), f"{entry['regret'] * 100:.1f} %"])
     return table(["N", "the rule", "best", "regret"], rows)
 
 
+def traffic(r):
+    """Sectors read, DRAM read and DRAM written of all launches of a counted run, in units of MN elements."""
+    mn = r["rows"] * r["cols"] * {"f32": 4, "f16": 2, "bf16": 2}[r["dtype"]]
+    asked = sum(launch["ld_sectors"]["hardware"] for launch in r["launches"]) * 32
+    return [f"{value / mn:.2f} MN" for value in
+            (asked, sum(x["dram_read_bytes"] for x in r["launches"]), sum(x["dram_write_bytes"] for x in r["launches"]))]
+
+
 def dram_table():
-    rows = []
-    for r in load("h200_stages.json")["counters"]:
-        if (r["rows"], r["cols"], r["dtype"]) != (4096, 8192, "f32"):
-            continue
-        mn = r["rows"] * r["cols"] * 4
-        read, written = (sum(launch[k] for launch in r["launches"]) for k in ("dram_read_bytes", "dram_write_bytes"))
-        asked = sum(launch["ld_sectors"]["hardware"] for launch in r["launches"]) * 32
-        rows.append([r["stage"], f"{asked / mn:.2f} MN", f"{read / mn:.2f} MN", f"{written / mn:.2f} MN"])
-    return table(["4096 x 8192 fp32", "sectors read", "DRAM read", "DRAM written"], rows)
+    counted = [r for name in ("h200_stages.json", "h200_stages_2.json") for r in (load(name) or {"counters": []})["counters"]]
+    return table(["4096 x 8192 fp32", "sectors read", "DRAM read", "DRAM written"],
+                 [[r["stage"], *traffic(r)] for r in sorted(counted, key=lambda r: r["stage"])
+                  if (r["rows"], r["cols"], r["dtype"]) == (4096, 8192, "f32")])
+
+
+def dram_by_width():
+    return table(["N, fp32", "rows", "sectors read", "DRAM read", "DRAM written"],
+                 [[str(r["cols"]), str(r["rows"]), *traffic(r)] for r in load("h200_dram_05.json")["results"]])
+
+
+def lies_table():
+    """Each broken timing rule beside the truth."""
+    found = {}
+    for entry in load(f"{MACHINE}/lies.json")["benchmarks"]:
+        lie = re.search(r"lie:(\w+)", entry["run_name"])
+        if lie and not entry["run_name"].startswith("copy/") and entry.get("aggregate_name", "median") == "median":
+            found[lie[1]] = entry
+    truth = found["none"]["real_time"]
+    return table(["rule broken", "us a call", "GB/s", "against the truth"],
+                 [[name, f"{e['real_time']:.1f}", f"{e['bytes_per_second'] * 1e-9:.0f}", f"{e['real_time'] / truth:.2f} x the time"]
+                  for name, e in sorted(found.items(), key=lambda f: f[0] != "none")])
 
 
 def tables():
     """(document, mark) -> text. A table whose file is missing is left out."""
-    runs = ladder()
+    points, peers = all_stages(), all_peers()
+    runs = ladder(points)
     result = {}
     if runs:
-        result[ROOT / "README.md", "ladder"] = front_page(runs)
+        result[ROOT / "README.md", "ladder"] = front_page(runs, ladder(peers))
         for chapter in sorted(ROOT.glob("stages/*/README.md")):
             stage = chapter.parent.name[:2]
             if f"<!-- results:{stage} -->" in chapter.read_text():
                 result[chapter, f"results:{stage}"] = stage_table(runs, stage)
-    if load("h200_tune.json"):
+            if f"<!-- target:{stage} -->" in chapter.read_text():
+                result[chapter, f"target:{stage}"] = target_sentence(runs, stage)
+        result[ROOT / "stages/05_online_streaming/README.md", "few-rows"] = few_rows_table(points, peers, "f32")
+    if load(f"{MACHINE}/tune.json"):
         result[ROOT / "stages/04_warp_count/README.md", "tune:04"] = tune_table()
+    if load(f"{MACHINE}/lies.json"):
+        result[ROOT / "docs/benchmarking.md", "lies"] = lies_table()
     if load("h200_stages.json"):
         result[ROOT / "stages/02_fused_row_block/README.md", "dram"] = dram_table()
+    if load("h200_dram_05.json"):
+        result[ROOT / "stages/05_online_streaming/README.md", "dram:05"] = dram_by_width()
     return result
 
 
