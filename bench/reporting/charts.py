@@ -44,6 +44,7 @@ THEMES = {
 SHAPES = ["circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right", "triangle-left",
           "M-1,-1L1,1M-1,1L1,-1", "stroke"]
 KINDS = ["model", "requested", "sectors", "DRAM"]
+DASHES = [[1, 0], [7, 3], [2, 3], [9, 3, 2, 3], [4, 2]]
 STEPS = ["faster", "within noise", "slower"]
 
 
@@ -79,10 +80,16 @@ def base_params(**more):
     return fixed + [param("narrow", False), param("hidden", [])] + [param(k, v) for k, v in more.items()]
 
 
-def finish(chart, height, right=8, **params):
+def data_chart(name="points"):
+    """A chart over one of the data sets that finish() puts beside it; layers share them."""
+    return alt.Chart(alt.NamedData(name=name))
+
+
+def finish(chart, data, height, **params):
+    data = data if isinstance(data, dict) else {"points": data}
     return chart.add_params(*base_params(**params)).properties(
-        width="container", height=height, autosize=alt.AutoSizeParams(type="fit-x", contains="padding"),
-        padding={"left": 4, "top": 8, "bottom": 4, "right": right})
+        datasets=data, width="container", height=height, autosize=alt.AutoSizeParams(type="fit-x", contains="padding"),
+        padding={"left": 4, "top": 8, "bottom": 4, "right": 12})
 
 
 def tips_of(*fields):
@@ -97,7 +104,7 @@ def tips_of(*fields):
 
 def names_of(points):
     """Names in the order of the legend: by stage, then peers, the copy last."""
-    return list(dict.fromkeys(p.name for p in sorted(points, key=lambda p: (series_order(p.series), p.source.label))))
+    return list(dict.fromkeys(p.name for p in sorted(points, key=lambda p: (series_order(p.series), p.source.number))))
 
 
 def series_scale(points, colours, what):
@@ -118,11 +125,15 @@ def series_scale(points, colours, what):
     return chosen
 
 
+def labels_of(points):
+    """The machines or commits that are compared, in the order of the command line."""
+    return list(dict.fromkeys(p.source.label for p in sorted(points, key=lambda p: p.source.number)))
+
+
 def dash_of(points):
     """Solid for stages; where several machines are compared, the dash says which."""
-    labels = list(dict.fromkeys(p.source.label for p in points))
-    patterns = [[1, 0], [7, 3], [2, 3], [9, 3, 2, 3], [4, 2]]
-    return {p.name: patterns[labels.index(p.source.label) % 5] if len(labels) > 1 else [1, 0] if p.is_stage or p.is_copy else [5, 3]
+    labels = labels_of(points)
+    return {p.name: DASHES[labels.index(p.source.label) % len(DASHES)] if len(labels) > 1 else [1, 0] if p.is_stage or p.is_copy else [5, 3]
             for p in points}
 
 
@@ -136,6 +147,12 @@ def widths_axis(cols, title="N, columns of a row (log scale)"):
              "datum.value >= 1024 ? format(datum.value / 1024, 'd') + 'k' : format(datum.value, 'd')")
     return alt.Axis(values=alt.ExprRef(f"narrow ? {thin} : {wide}"), labelExpr=label, title=title, grid=False,
                     labelOverlap="greedy")
+
+
+def names_axis(grid):
+    """Names of series; on a phone the machine stands on a second line."""
+    return alt.Axis(labelLimit=220, grid=grid, ticks=False, domain=False, labelAngle=0,
+                    labelExpr="narrow ? split(datum.label, ' · ') : datum.label")
 
 
 def dtypes_of(points):
@@ -165,38 +182,44 @@ def speed(report):
     peak = {p.source.facts.get("peak_bytes_per_second") for p in points} - {None, 0}
     peak = peak.pop() * 1e-9 if len(peak) == 1 else None
     top = max(top, peak * 1.03) if peak else top
+    above = [p for p in points if "cache" in p.flags]
+    first_above = list({(p.name, p.dtype): p for p in reversed(above)}.values())  # one word a line, a ring at each point
     data = [{"series": p.name, "dtype": p.dtype, "N": p.cols, "M": p.rows, "GB/s": p.bytes_per_second * 1e-9,
              "of copy": words.fraction(p.of_copy), "time": f"{words.microseconds(p.seconds)} µs",
              "spread": words.percent(p.spread), "said": ", ".join(p.flags) or "–", "cache": "cache" in p.flags,
-             "copy": p.is_copy} for p in points]
+             "told": p in first_above, "copy": p.is_copy} for p in points]
     names = names_of(points)
     colour = alt.Color("series:N", scale=alt.Scale(domain=names, range=list(series_scale(points, THEMES["light"], "colour").get(n) for n in names)),
                        legend=None)
     shape = alt.Shape("series:N", scale=alt.Scale(domain=names, range=[series_scale(points, THEMES["light"], "shape")[n] for n in names]), legend=None)
     dash = alt.StrokeDash("series:N", scale=alt.Scale(domain=names, range=[dash_of(points)[n] for n in names]), legend=None)
     cols = [p.cols for p in points]
-    x = alt.X("N:Q", scale=alt.Scale(type="log", base=2, domain=[min(cols), max(cols)], nice=False), axis=widths_axis(cols))
+    ends = [min(cols), max(cols)] if min(cols) < max(cols) else [cols[0] / 2, cols[0] * 2]
+    x = alt.X("N:Q", scale=alt.Scale(type="log", base=2, domain=ends, nice=False), axis=widths_axis(cols))
     y = alt.Y("GB/s:Q", scale=alt.Scale(domain=[0, top], nice=False), title=SPEED_TITLE,
               axis=alt.Axis(format="~d", tickCount=6))
     tips = tips_of("series", "dtype", "M:Q:d", "N:Q:d", "GB/s:Q:.1f", "of copy", "time", "spread", "said:N::flags")
     shown = "datum.dtype == dtype && indexof(hidden, datum.series) < 0"
-    chart = alt.Chart(alt.Data(values=data)).transform_filter(shown)
+    chart = data_chart().transform_filter(shown)
     layers = [chart.transform_filter("!datum.copy").mark_line(strokeWidth=2, clip=True).encode(x, y, color=colour, strokeDash=dash),
               chart.transform_filter("datum.copy").mark_line(strokeWidth=2.5, clip=True).encode(
                   x, y, detail="series:N", color=alt.value(alt.ExprRef("ink"))),
               chart.transform_filter("!datum.copy").mark_point(size=46, filled=True, opacity=1).encode(
                   x, y, color=colour, shape=shape, tooltip=tips),
               chart.transform_filter("datum.copy").mark_point(size=90, opacity=0).encode(x, y, tooltip=tips),
-              chart.transform_filter("datum.cache").mark_text(dy=-11, fontSize=11, text="cache").encode(
+              chart.transform_filter("datum.cache").mark_point(size=170, strokeWidth=1.5, opacity=1).encode(
+                  x, y, color=alt.value(alt.ExprRef("ink")), tooltip=tips),
+              chart.transform_filter("datum.told").mark_text(dy=-15, fontSize=11, text="cache").encode(
                   x, y, color=alt.value(alt.ExprRef("ink")))]
-    layers += end_labels(points, top, colour, x, y)
+    layers += end_labels(top, colour, x, y)
+    sets = {"points": data, "labels": label_places(points, top)}
     if peak:
-        rule = alt.Chart(alt.Data(values=[{"GB/s": peak}]))
+        sets["peak"] = [{"GB/s": peak}]
+        rule = data_chart("peak")
         layers += [rule.mark_rule(strokeDash=[1, 3], color=alt.ExprRef("muted")).encode(y=y),
-                   rule.mark_text(align="left", dx=4, dy=-6, color=alt.ExprRef("muted"), text="peak by the data sheet").encode(
-                       y=y, x=alt.value(0))]
-    longest = max(map(len, names))
-    chart = finish(alt.layer(*layers), HEIGHT, right=24 + 7 * min(longest, 26), dtype=dtypes_of(points)[0])
+                   rule.mark_text(align="right", dx=-2, dy=-6, color=alt.ExprRef("muted"), text="peak by the data sheet").encode(
+                       y=y, x=alt.value("width"))]
+    chart = finish(alt.layer(*layers), sets, HEIGHT, dtype=dtypes_of(points)[0])
     head = ["series", "dtype", "M", "N", "GB/s", "of copy", "µs", "spread", "fastest", "flags"]
     rows = [[p.name, p.dtype, str(p.rows), str(p.cols), words.gigabytes(p.bytes_per_second), words.fraction(p.of_copy),
              words.microseconds(p.seconds), words.percent(p.spread), {"*": "alone", "~": "within noise", "": ""}[mark_of(p, won)],
@@ -204,38 +227,40 @@ def speed(report):
     return Figure("speed", "Bandwidth by row width",
                   "Useful bytes are those of one read and one write of the matrix, whatever a kernel really moves. The line "
                   "named copy is the best copy kernel measured in the same process: the roof. A point above it was served by "
-                  "a cache and says so. A line that ends early: the stage takes no wider rows.",
+                  "a cache; it has a ring and says so. A line that ends early: the stage takes no wider rows.",
                   f"Line chart of useful gigabytes per second against the number of columns from {min(cols)} to {max(cols)}, "
                   f"one line each for {words.listed(names)}. The table below it has the numbers.",
                   chart, head, rows, dtypes_of(points), legend=True)
 
 
-def end_labels(points, top, colour, x, y):
-    """Names in the right margin, pushed apart, each with a fine line to where its series ends."""
-    labels = []
+def label_places(points, top):
+    """Where the names stand in the right margin: at the height of the last point, pushed apart."""
+    places = []
     for dtype in dtypes_of(points):
         last = {}
         for p in points:
             if p.dtype == dtype and (p.name not in last or p.cols > last[p.name].cols):
                 last[p.name] = p
         least = 15 * top / HEIGHT
-        place = top + least
-        for p in sorted(last.values(), key=lambda p: -p.bytes_per_second):
-            place = min(place - least, p.bytes_per_second * 1e-9)
-            labels.append({"series": p.name, "dtype": dtype, "N": p.cols, "GB/s": p.bytes_per_second * 1e-9, "at": place})
-        lowest = min(l["at"] for l in labels if l["dtype"] == dtype)
-        if lowest < 0:  # push up from the bottom
-            place = -least
-            for l in sorted((l for l in labels if l["dtype"] == dtype), key=lambda l: l["at"]):
-                l["at"] = place = max(l["at"], place + least)
-    wide = alt.ExprRef("narrow ? 0 : 1")
-    chart = alt.Chart(alt.Data(values=labels)).transform_filter("datum.dtype == dtype && indexof(hidden, datum.series) < 0")
+        labels = [{"series": p.name, "dtype": dtype, "N": p.cols, "GB/s": p.bytes_per_second * 1e-9}
+                  for p in sorted(last.values(), key=lambda p: p.bytes_per_second)]
+        limit = top + least
+        for label in reversed(labels):  # from the top down ...
+            limit = label["at"] = min(limit - least, label["GB/s"])
+        limit = -least
+        for label in labels:  # ... and what fell below the axis up again
+            limit = label["at"] = max(limit + least, label["at"])
+        places += labels
+    return places
+
+
+def end_labels(top, colour, x, y):
+    """The names, each with a fine line to where its series ends; not on a phone."""
+    chart = data_chart("labels").transform_filter("!narrow && datum.dtype == dtype && indexof(hidden, datum.series) < 0")
     at = alt.Y("at:Q", scale=alt.Scale(domain=[0, top], nice=False), title=SPEED_TITLE)
     end = alt.value("width")
-    lines = chart.mark_rule(strokeWidth=1, strokeDash=[1, 2], opacity=alt.ExprRef("narrow ? 0 : 0.7")).encode(
-        x=x, x2=end, y=y, y2="at:Q", color=colour)
-    text = chart.mark_text(align="left", dx=8, fontSize=12, fontWeight=600, opacity=wide).encode(
-        x=end, y=at, text="series:N", color=colour)
+    lines = chart.mark_rule(strokeWidth=1, strokeDash=[1, 2], opacity=0.7).encode(x=x, x2=end, y=y, y2="at:Q", color=colour)
+    text = chart.mark_text(align="left", dx=8, fontSize=12, fontWeight=600).encode(x=end, y=at, text="series:N", color=colour)
     return [lines, text]
 
 
@@ -276,8 +301,8 @@ def steps(report):
     names = names_of(points)
     stages_at = lambda s: (len({p.series for p in points if (p.cols, p.rows) == s}), -abs(math.log2(s[0] / 1024)))
     choices, default = shape_choices(points, stages_at)
-    chart = alt.Chart(alt.Data(values=data)).transform_filter("datum.dtype == dtype && datum.shape == shape")
-    y = alt.Y("series:N", sort=names, title=None, axis=alt.Axis(labelLimit=200, grid=False, ticks=False, domain=False))
+    chart = data_chart().transform_filter("datum.dtype == dtype && datum.shape == shape")
+    y = alt.Y("series:N", sort=names, title=None, axis=names_axis(grid=False))
     x = alt.X("from:Q", scale=alt.Scale(type="log", base=2, nice=False, padding=8), title="times as fast as the first stage (log scale)",
               axis=alt.Axis(format="~g", tickCount=6, labelExpr="'×' + format(datum.value, '~g')"))
     colour = alt.Color("step:N", scale=alt.Scale(domain=STEPS, range=THEMES["light"]["steps"]),
@@ -293,7 +318,7 @@ def steps(report):
                   "Each bar starts where the stage that it builds on stands and ends at the tick where it stands itself, so its "
                   "length is the gain of its one idea. ≈ marks a step that is smaller than the spread of the samples.",
                   f"Bar chart of the speed-up of each stage over the stage it builds on, for {words.listed(names)}.",
-                  finish(alt.layer(bars, ends, text), height, right=64, dtype=dtypes_of(points)[0], shape=default),
+                  finish(alt.layer(bars, ends, text), data, height, dtype=dtypes_of(points)[0], shape=default),
                   ["stage", "dtype", "M", "N", "µs", "builds on", "step", "verdict", "over the first"], rows,
                   dtypes_of(points), choices)
 
@@ -322,20 +347,22 @@ def traffic(report):
                          "matrices": value / p.elements_bytes, "bytes": value, "text": words.significant(value / p.elements_bytes)})
     kinds = [k for k in KINDS if any(d["kind"] == k for d in data)]
     names = sorted({d["series"] for d in data})
-    kinds_at = lambda s: (len({d["kind"] for d in data if (d["N"], d["M"]) == s}), sum((d["N"], d["M"]) == s for d in data), s[1])
+    kinds_at = lambda s: (len({d["kind"] for d in data if (d["N"], d["M"]) == s}), sum((d["N"], d["M"]) == s for d in data), s[0] * s[1])
     choices, default = shape_choices(points, kinds_at)
     palette = [THEMES["light"]["kinds"][KINDS.index(k)] for k in kinds]
-    y = alt.Y("series:N", sort=names, title=None, axis=alt.Axis(labelLimit=200, grid=False, ticks=False, domain=False),
+    y = alt.Y("series:N", sort=names, title=None, axis=names_axis(grid=False),
               scale=alt.Scale(paddingInner=0.25))
     x = alt.X("matrices:Q", title="bytes, in units of the matrix (MN elements)", axis=alt.Axis(tickCount=8, format="~g"))
-    chart = alt.Chart(alt.Data(values=data)).transform_filter("datum.dtype == dtype && datum.shape == shape")
+    chart = data_chart().transform_filter("datum.dtype == dtype && datum.shape == shape")
     offset = alt.YOffset("kind:N", sort=kinds)
     bars = chart.mark_bar(cornerRadiusEnd=2).encode(
         x=x, y=y, yOffset=offset, tooltip=tips_of("series", "kind", "dtype", "shape", "matrices:Q:.4~g", "bytes:Q:,d"),
         color=alt.Color("kind:N", sort=kinds, scale=alt.Scale(domain=kinds, range=palette),
                         legend=alt.Legend(orient="top", title=None, symbolType="square")))
     text = chart.mark_text(align="left", dx=4, fontSize=11, color=alt.ExprRef("ink")).encode(x=x, y=y, yOffset=offset, text="text:N")
-    floor = alt.Chart(alt.Data(values=[{"matrices": 2}])).mark_rule(strokeDash=[4, 3], strokeWidth=1.5, color=alt.ExprRef("ink")).encode(x=x)
+    halo = chart.mark_text(align="left", dx=4, fontSize=11, stroke=alt.ExprRef("paper"), strokeWidth=4).encode(
+        x=x, y=y, yOffset=offset, text="text:N")
+    floor = data_chart("floor").mark_rule(strokeDash=[4, 3], strokeWidth=1.5, color=alt.ExprRef("ink")).encode(x=x)
     rows = [[d["series"], d["dtype"], str(d["M"]), str(d["N"]), d["kind"], str(d["bytes"]), d["text"]] for d in data]
     rows.sort()
     missing = [k for k in KINDS if k not in kinds]
@@ -345,7 +372,7 @@ def traffic(report):
                   "it may be less than the model where the L2 cache keeps data. The dashed line is 2, the least any softmax moves."
                   + (f" Not measured here: {words.listed(missing)}." if missing else ""),
                   f"Bar chart of bytes moved by {words.listed(names)}, by kind of count: {words.listed(kinds)}.",
-                  finish(alt.layer(bars, floor, text), max(140, len(names) * (18 * len(kinds) + 10) + 50), right=40,
+                  finish(alt.layer(bars, floor, halo, text), {"points": data, "floor": [{"matrices": 2}]}, max(140, len(names) * (18 * len(kinds) + 10) + 50),
                          dtype=dtypes_of(points)[0], shape=default),
                   ["stage", "dtype", "M", "N", "count", "bytes", "matrices"], rows, dtypes_of(points), choices)
 
@@ -353,11 +380,11 @@ def traffic(report):
 # --- heat maps
 def heat(data, x, y, xsort, ysort, xtitle, ytitle, height, **params):
     """Cells of 0 to 100 with their number; data have x, y, value, text and tip fields."""
-    chart = alt.Chart(alt.Data(values=data))
+    chart = data_chart()
     for p in params:
         chart = chart.transform_filter(f"datum.{p} == {p}")
     ex = alt.X(f"{x}:N", sort=xsort, title=xtitle, axis=alt.Axis(labelAngle=0, grid=False, ticks=False, domain=False, labelOverlap=True))
-    ey = alt.Y(f"{y}:N", sort=ysort, title=ytitle, axis=alt.Axis(labelAngle=0, grid=False, ticks=False, domain=False, labelLimit=200))
+    ey = alt.Y(f"{y}:N", sort=ysort, title=ytitle, axis=names_axis(grid=False))
     tips = tips_of(*(k for k in data[0] if k not in ("value", "text", "rule", "cols")))
     low = min(d["value"] for d in data if d["value"] is not None)
     cells = chart.mark_rect(cornerRadius=3, stroke=alt.ExprRef("paper"), strokeWidth=2).encode(
@@ -366,8 +393,8 @@ def heat(data, x, y, xsort, ysort, xtitle, ytitle, height, **params):
     middle = (min(low, 50) + 100) / 2
     text = chart.mark_text(fontSize=alt.ExprRef("narrow ? 10 : 12")).encode(
         ex, ey, text="text:N", color=alt.condition(f"datum.value > {middle}", alt.value(alt.ExprRef("paper")), alt.value(alt.ExprRef("ink"))))
-    ring = chart.transform_filter("datum.rule == true").mark_rect(filled=False, cornerRadius=3, strokeWidth=2.5, stroke=alt.ExprRef("ink")).encode(ex, ey)
-    return finish(alt.layer(cells, ring, text), height, **params)
+    ring = chart.transform_filter("datum.rule == true").mark_rect(filled=False, cornerRadius=3, strokeWidth=2.5, stroke=THEMES["light"]["stages"][3]).encode(ex, ey)
+    return finish(alt.layer(cells, ring, text), data, height, **params)
 
 
 def tuner(report):
@@ -432,16 +459,16 @@ def occupancy(report):
 # --- numeric error
 def error(report):
     """One strip a stage, one point a shape: the largest error in units of the last place."""
-    points = [p for p in report.points if p.max_ulp is not None and not p.is_copy and p.lie in ("", "none")]
+    points = [p for p in report.points if p.max_ulp is not None and p.status == "right" and not p.is_copy and p.lie in ("", "none")]
     if not points:
         return None
     names = names_of(points)
     chosen = series_scale(points, THEMES["light"], "colour")
     data = [{"series": p.name, "dtype": p.dtype, "ulp": p.max_ulp, "shape": p.shape, "file": p.source.path} for p in points]
-    y = alt.Y("series:N", sort=names, title=None, axis=alt.Axis(labelLimit=200, grid=True, ticks=False, domain=False))
-    x = alt.X("ulp:Q", title="largest error of a shape, in ulp of the stored type", scale=alt.Scale(zero=True, padding=6),
+    y = alt.Y("series:N", sort=names, title=None, axis=names_axis(grid=True))
+    x = alt.X("ulp:Q", title="largest error of a shape, in ulp of the stored type", scale=alt.Scale(domain=[0, max(0.6, 1.04 * max(p.max_ulp for p in points))], nice=False),
               axis=alt.Axis(tickCount=6, format="~g"))
-    chart = alt.Chart(alt.Data(values=data)).transform_filter("datum.dtype == dtype && indexof(hidden, datum.series) < 0")
+    chart = data_chart().transform_filter("datum.dtype == dtype && indexof(hidden, datum.series) < 0")
     dots = chart.mark_point(size=70, filled=True, opacity=0.55).encode(
         x, y, tooltip=tips_of("series", "dtype", "shape", "ulp:Q:.4~g", "file"),
         color=alt.Color("series:N", scale=alt.Scale(domain=names, range=[chosen[n] for n in names]), legend=None))
@@ -450,7 +477,7 @@ def error(report):
                   "bf16 round so coarsely that the arithmetic in fp32 hides below it. Each point passed its own bound, which grows with "
                   "the range of the row (docs/numerics.md).",
                   f"Strip chart of the largest error in units of the last place for {words.listed(names)}.",
-                  finish(dots, 34 * len(names) + 50, dtype=dtypes_of(points)[0]), ["series", "dtype", "M", "N", "largest error, ulp"],
+                  finish(dots, data, 34 * len(names) + 50, dtype=dtypes_of(points)[0]), ["series", "dtype", "M", "N", "largest error, ulp"],
                   [[p.name, p.dtype, str(p.rows), str(p.cols), words.significant(p.max_ulp, 6)] for p in points], dtypes_of(points))
 
 
@@ -466,9 +493,12 @@ def lie_chart(report):
         data.append({"what": l.lie, "shape": name, "truth": t.bytes_per_second * 1e-9, "lie": l.bytes_per_second * 1e-9,
                      "factor": words.times(t.seconds / l.seconds), "high": max(t.bytes_per_second, l.bytes_per_second) * 1e-9})
     choices = [(s, s) for s in dict.fromkeys(d["shape"] for d in data)]
-    chart = alt.Chart(alt.Data(values=data)).transform_filter("datum.shape == shape")
+    chart = data_chart().transform_filter("datum.shape == shape")
     y = alt.Y("what:N", title=None, axis=alt.Axis(grid=False, ticks=False, domain=False))
-    x = lambda f: alt.X(f"{f}:Q", title="GB/s (log scale)", scale=alt.Scale(type="log", padding=10), axis=alt.Axis(format="~s", tickCount=5))
+    ends = [v for d in data for v in (d["truth"], d["lie"])]
+    tens = [10.0**k for k in range(math.floor(math.log10(min(ends))), math.ceil(math.log10(max(ends))) + 1)]
+    x = lambda f: alt.X(f"{f}:Q", title="GB/s (log scale)", scale=alt.Scale(type="log", domain=[tens[0], tens[-1]], nice=False),
+                        axis=alt.Axis(values=tens, format="~s"))
     tips = tips_of("what:N::guard off", "shape", "truth:Q:.4~g", "lie:Q:.4~g", "factor")
     layers = [chart.mark_rule(strokeWidth=2, color=alt.ExprRef("muted")).encode(x=x("truth"), x2="lie:Q", y=y),
               chart.mark_point(size=110, filled=True, opacity=1, color=alt.ExprRef("ink")).encode(x=x("truth"), y=y, tooltip=tips),
@@ -479,7 +509,7 @@ def lie_chart(report):
     return Figure("lies", "How benchmarks lie",
                   "The same kernel at the same shape with one guard of the clock switched off (diamond), beside the truth (dot).",
                   "Chart of measured gigabytes per second with one timing guard switched off, beside the true value.",
-                  finish(alt.layer(*layers), height, right=64, shape=choices[0][0]),
+                  finish(alt.layer(*layers), data, height, shape=choices[0][0]),
                   ["guard off", "series and shape", "lie, GB/s", "truth, GB/s", "lie / truth"],
                   [[d["what"], d["shape"], words.significant(d["lie"]), words.significant(d["truth"]), d["factor"]] for d in data],
                   [], choices)

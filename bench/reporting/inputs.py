@@ -55,7 +55,7 @@ def read_one(path, data, report):
     if not reader:
         raise Trouble(f"{path} is JSON of a kind that is not known here; give Google Benchmark's output or a file such as "
                       "those in bench/results.")
-    source = Source(path, reader.__doc__.strip().rstrip("."))
+    source = Source(path, reader.__doc__.strip().rstrip("."), number=len(report.sources))
     points, plans = len(report.points), len(report.plans)
     try:
         reader(data, source, report)

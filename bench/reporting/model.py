@@ -27,6 +27,7 @@ class Source:
     kind: str
     facts: dict = field(default_factory=dict)
     label: str = ""
+    number: int = 0  # in the order of the command line; the first is what others are compared with
 
     @property
     def simulated(self):
@@ -82,7 +83,7 @@ class Point:
     @property
     def counts(self):
         """May win or be averaged: timed, right, the truth, and below the roof."""
-        return self.timed and self.lie in ("", "none") and "cache" not in self.flags and "warm" not in self.flags
+        return self.timed and self.lie == "" and "cache" not in self.flags and "warm" not in self.flags
 
     @property
     def is_stage(self):
@@ -152,7 +153,7 @@ def series_order(name):
 
 
 def sort_key(point):
-    return (series_order(point.series), point.source.label, DTYPES.index(point.dtype), point.cols, -point.rows, point.lie)
+    return (series_order(point.series), point.source.number, DTYPES.index(point.dtype), point.cols, -point.rows, point.lie)
 
 
 def label_sources(report):
@@ -165,7 +166,7 @@ def label_sources(report):
     telling = [k for k in ("device", "run", "commit", "cache", "input")
                if len({str(s.facts.get(k, "")) for s in timed}) > 1]
     for s in timed:
-        s.label = ", ".join(str(s.facts.get(k) or f"{k} unknown") for k in telling if k != "run" or s.facts.get(k))
+        s.label = ", ".join(short(k, s.facts.get(k)) for k in telling if k != "run" or s.facts.get(k))
     seen = {}
     for p in report.points:
         seen.setdefault((p.series, p.dtype, p.rows, p.cols, p.lie, p.source.label), []).append(p)
@@ -177,6 +178,13 @@ def label_sources(report):
     for name, same in names.items():
         for s in same:
             s.label = ", ".join(filter(None, [s.label, name if len(same) == 1 else s.path]))
+
+
+def short(key, value):
+    """A fact as part of a label: of a commit the first seven digits, and whether it was changed."""
+    if value in (None, ""):
+        return f"{key} unknown"
+    return re.sub(r"^([0-9a-f]{7})[0-9a-f]+", r"\1", value) if key == "commit" else str(value)
 
 
 def file_name(path):

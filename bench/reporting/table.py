@@ -8,7 +8,7 @@ import re
 import textwrap
 
 from reporting import words
-from reporting.model import (DTYPES, comparisons, few_rows, full_rows, geometric_mean, lies, mark_of, series_order,
+from reporting.model import (DTYPES, FEW_ROWS, comparisons, few_rows, geometric_mean, lies, mark_of, series_order,
                              winners)
 
 COLUMNS = ("file", "device", "commit", "cache", "series", "dtype", "rows", "cols", "lie", "status", "seconds", "spread",
@@ -225,7 +225,7 @@ def text(report, width):
         said = [str(f[k]) for k in ("device", "commit", "date", "cache", "input") if f.get(k)]
         lines.append(f"{s.path}: {', '.join(said) or s.kind}{' (simulated)' if s.simulated else ''}")
     lines.append("")
-    speed = measured(report, full_rows(report.points), "GB/s (2MN bytes over the median time) and the fraction of the best copy",
+    speed = measured(report, [p for p in report.points if p.rows > FEW_ROWS], "GB/s (2MN bytes over the median time) and the fraction of the best copy",
                      speed_cell, width)
     few = measured(report, few_rows(report.points), f"few rows (at most 128): microseconds, and how many times the copy's time",
                    time_cell, width)

@@ -1,0 +1,156 @@
+"use strict";
+// Draws the charts in the theme and width of the moment, and makes the tables sort and filter.
+(() => {
+  const data = JSON.parse(document.getElementById("data").textContent);
+  const root = document.documentElement;
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+  const phone = matchMedia("(max-width: 640px)");
+  const views = {};
+  const state = {dtype: document.querySelector("[name=dtype]:checked")?.value ?? data.figures.flatMap(f => f.dtypes)[0], hidden: [], shape: {}};
+  const theme = () => root.dataset.theme || (dark.matches ? "dark" : "light");
+
+  // A copy of a specification with the colours of the theme and the sizes of a phone.
+  function adapt(value, key) {
+    if (Array.isArray(value)) return value.map(v => adapt(v));
+    if (value && typeof value === "object") return Object.fromEntries(Object.entries(value).map(([k, v]) => [k, k === "datasets" ? v : adapt(v, k)]));
+    if (typeof value === "string" && theme() === "dark" && value in data.swap) return data.swap[value];
+    if (key === "labelLimit" && phone.matches) return 104;
+    return value;
+  }
+
+  function values(figure) {
+    return {narrow: phone.matches, hidden: state.hidden, dtype: state.dtype, shape: state.shape[figure.key]};
+  }
+
+  async function draw(figure) {
+    const place = document.getElementById("chart-" + figure.key);
+    const spec = adapt(figure.spec);
+    const now = values(figure);
+    spec.params = spec.params.map(p => p.name in now && now[p.name] !== undefined ? {...p, value: now[p.name]} : p);
+    if (phone.matches && figure.legend) spec.height = 320;
+    views[figure.key]?.finalize();
+    const result = await vegaEmbed(place, spec, {actions: false, renderer: "svg", config: data.config[theme()], tooltip: {theme: "custom"}, ast: false});
+    views[figure.key] = result;
+    // The container is one image with a description; what is inside it need not be read out.
+    place.querySelector("svg")?.setAttribute("aria-hidden", "true");
+    show(figure);
+  }
+
+  // A chart that has nothing of the chosen type says so.
+  function show(figure) {
+    const has = !figure.dtypes.length || figure.dtypes.includes(state.dtype);
+    const absent = document.getElementById("absent-" + figure.key);
+    document.getElementById("chart-" + figure.key).hidden = !has;
+    absent.hidden = has;
+    absent.textContent = has ? "" : `Nothing was measured in ${state.dtype} here; there is ${figure.dtypes.join(", ")}.`;
+  }
+
+  function update(figure) {
+    const view = views[figure.key]?.view;
+    if (!view) return;
+    const now = values(figure);
+    for (const name of ["hidden", "dtype", "shape"])
+      if (now[name] !== undefined && figure.spec.params.some(p => p.name === name)) view.signal(name, now[name]);
+    view.runAsync();
+    show(figure);
+  }
+
+  function choices(figure) {
+    const select = document.querySelector(`[data-shape="${figure.key}"]`);
+    if (!select) return;
+    const before = state.shape[figure.key] ?? figure.spec.params.find(p => p.name === "shape").value;
+    const fit = figure.shapes.filter(s => !s.dtypes.length || s.dtypes.includes(state.dtype));
+    select.replaceChildren(...fit.map(s => new Option(s.label, s.value)));
+    select.value = fit.some(s => s.value === before) ? before : fit[0]?.value ?? "";
+    state.shape[figure.key] = select.value || before;
+    select.disabled = !fit.length;
+  }
+
+  const drawAll = () => Promise.all(data.figures.map(draw)).catch(problem => console.error(problem));
+
+  for (const figure of data.figures) {
+    choices(figure);
+    document.querySelector(`[data-shape="${figure.key}"]`)?.addEventListener("change", e => {
+      state.shape[figure.key] = e.target.value;
+      update(figure);
+    });
+  }
+  document.querySelectorAll("[name=dtype]").forEach(radio => radio.addEventListener("change", () => {
+    state.dtype = radio.value;
+    data.figures.forEach(f => { choices(f); update(f); });
+  }));
+  document.querySelectorAll("[data-series], [data-label]").forEach(box => box.addEventListener("change", () => {
+    const off = what => [...document.querySelectorAll(`[data-${what}]:not(:checked)`)].map(b => b.dataset[what]);
+    const series = off("series"), labels = off("label");
+    state.hidden = Object.keys(data.names).filter(n => series.includes(data.names[n][0]) || labels.includes(data.names[n][1]));
+    data.figures.forEach(update);
+  }));
+
+  // --- theme: the system's, until the reader chooses
+  const button = document.getElementById("theme");
+  const keep = {get: () => { try { return localStorage.getItem("softmax-theme"); } catch { return null; } },
+                set: v => { try { localStorage.setItem("softmax-theme", v); } catch { /* files may have no storage */ } }};
+  function choose(value) {
+    if (value === "light" || value === "dark") root.dataset.theme = value; else delete root.dataset.theme;
+    button.querySelector("span").textContent = root.dataset.theme ?? "system";
+  }
+  button.hidden = false;
+  choose(keep.get());
+  button.addEventListener("click", () => {
+    const next = {system: "light", light: "dark", dark: "system"}[root.dataset.theme ?? "system"];
+    keep.set(next);
+    choose(next);
+    drawAll();
+  });
+  dark.addEventListener("change", drawAll);
+  phone.addEventListener("change", drawAll);
+
+  // --- saving
+  function save(name, href) {
+    const a = document.createElement("a");
+    a.download = name;
+    a.href = href;
+    a.click();
+  }
+  document.querySelectorAll("[data-save]").forEach(b => b.addEventListener("click", async () => {
+    const {save: key, kind} = b.dataset;
+    save(`softmax-${key}.${kind}`, await views[key].view.toImageURL(kind, kind === "png" ? 2 : 1));
+  }));
+  document.getElementById("download").addEventListener("click", () => {
+    const url = URL.createObjectURL(new Blob([data.csv], {type: "text/csv"}));
+    save("softmax.csv", url);
+    setTimeout(() => URL.revokeObjectURL(url), 1000);
+  });
+
+  // --- the full table
+  const table = document.getElementById("full");
+  const body = table.tBodies[0];
+  const worth = (row, i) => { const cell = row.cells[i]; return cell.dataset.v === undefined ? cell.textContent : Number(cell.dataset.v); };
+  const empty = v => v === "";
+  function order(a, b) {
+    return typeof a === "number" && typeof b === "number" ? a - b : String(a).localeCompare(String(b), "en", {numeric: true});
+  }
+  table.tHead.addEventListener("click", e => {
+    const sort = e.target.closest("[data-sort]");
+    if (!sort) return;
+    const i = Number(sort.dataset.sort), head = sort.closest("th");
+    const down = head.getAttribute("aria-sort") === "ascending";
+    table.querySelectorAll("[aria-sort]").forEach(h => h.setAttribute("aria-sort", "none"));
+    head.setAttribute("aria-sort", down ? "descending" : "ascending");
+    const rows = [...body.rows].map(r => [worth(r, i), r]);
+    rows.sort(([a], [b]) => empty(a) || empty(b) ? empty(a) - empty(b) : down ? order(b, a) : order(a, b));
+    body.append(...rows.map(([, r]) => r));
+  });
+  document.getElementById("filter").addEventListener("input", e => {
+    const wanted = e.target.value.toLowerCase().split(/\s+/).filter(Boolean);
+    let shown = 0;
+    for (const row of body.rows) {
+      const text = [...row.cells].map(c => c.textContent.toLowerCase()).join(" ");
+      row.hidden = !wanted.every(w => text.includes(w));
+      shown += !row.hidden;
+    }
+    document.getElementById("count").textContent = `${shown} of ${body.rows.length} rows`;
+  });
+
+  drawAll().then(() => { root.dataset.drawn = "yes"; });
+})();
