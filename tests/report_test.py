@@ -267,7 +267,7 @@ class Numbers(Folder):
     def test_files_of_one_run_are_one_series_and_repeated_runs_are_not(self):
         a, b = entries("stage-00", "f32", 4096, 1024, 1e-5), entries("stage-01", "f32", 4096, 1024, 1e-5)
         self.assertNotIn("Against", self.text(self.file("a.json", a), self.file("b.json", b)))
-        self.assertIn("Against a.json", self.text(self.file("a.json", a + b), self.file("c.json", a)))
+        self.assertIn("Against a.json (geometric", self.text(self.file("a.json", a + b), self.file("c.json", a)))
 
     def test_lies_stand_beside_the_truth(self):
         some = (entries("stage-02", "f32", 4096, 1024, 1e-5, of_copy=0.9) + entries("stage-02", "f32", 4096, 1024, 1e-5, lie="none")

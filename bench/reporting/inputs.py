@@ -12,10 +12,10 @@ from reporting.model import BYTES, DTYPES, Plan, Point, Report, Source, complete
 
 SECONDS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
 SECTOR = 32
-COUNTERS = ("bytes_per_call", "bytes_per_second", "of_copy", "of_peak", "model_bytes", "requested_bytes", "sector_bytes",
-            "launches", "barriers", "occupancy", "max_ulp", "samples", "calls_per_sample")
-FACTS = ("device", "architecture", "backend", "driver", "toolkit", "clock_sm_mhz", "clock_memory_mhz", "peak_bytes_per_second",
-         "l2_bytes", "commit", "date", "build_type", "cache", "input", "program", "host_name", "num_cpus")
+COUNTERS = ("bytes_per_call", "bytes_per_second", "of_copy", "of_peak", "model_bytes", "requested_bytes",
+            "sector_bytes", "launches", "barriers", "occupancy", "max_ulp", "samples", "calls_per_sample")
+FACTS = ("device", "architecture", "backend", "driver", "toolkit", "clock_sm_mhz", "clock_memory_mhz",
+         "peak_bytes_per_second", "l2_bytes", "commit", "date", "build_type", "cache", "input", "program", "host_name", "num_cpus")
 
 
 class Trouble(Exception):
@@ -53,17 +53,18 @@ def read(paths):
 def read_one(path, data, report):
     reader = reader_of(data)
     if not reader:
-        raise Trouble(f"{path} is JSON of a kind that is not known here; give Google Benchmark's output or a file such as "
-                      "those in bench/results.")
+        raise Trouble(f"{path} is JSON of a kind that is not known here; give Google Benchmark's output or a file such "
+                      "as those in bench/results.")
     source = Source(path, reader.__doc__.strip().rstrip("."), number=len(report.sources))
     points, plans = len(report.points), len(report.plans)
     try:
         reader(data, source, report)
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as problem:
-        raise Trouble(f"{path} looks like {source.kind} but cannot be understood ({type(problem).__name__}: {problem}); "
-                      "measure again with the programs of this version.")
+        reason = f"{type(problem).__name__}: {problem}"
+        raise Trouble(f"{path} looks like {source.kind} but cannot be understood ({reason}); measure again with the programs of this version.")
     if len(report.points) == points and len(report.plans) == plans:
-        raise Trouble(f"{path} holds no result of a stage or a peer; look at the filter it was measured with, and measure again.")
+        raise Trouble(f"{path} holds no result of a stage or a peer; look at the filter it was measured with, and "
+                      "measure again.")
     report.sources.append(source)
 
 
@@ -172,9 +173,10 @@ def facts_of(data, device=None):
     """What ladder.py and counters.py note about a machine; clocks come as '1980 MHz'."""
     smi, device = data.get("device") or {}, device or {}
     clock = lambda key: float(re.match(r"[\d.]+", smi[key])[0]) if re.match(r"[\d.]+", str(smi.get(key, ""))) else None
-    facts = {"device": smi.get("name") or device.get("name"), "driver": smi.get("driver_version"), "commit": data.get("commit"),
-             "date": data.get("date"), "architecture": device.get("architecture"), "backend": device.get("backend"),
-             "l2_bytes": device.get("l2_bytes"), "clock_sm_mhz": clock("clocks.sm"), "clock_memory_mhz": clock("clocks.mem")}
+    facts = {"device": smi.get("name") or device.get("name"), "driver": smi.get("driver_version"),
+             "commit": data.get("commit"), "date": data.get("date"), "architecture": device.get("architecture"), "backend": device.get("backend"),
+             "l2_bytes": device.get("l2_bytes"), "clock_sm_mhz": clock("clocks.sm"),
+             "clock_memory_mhz": clock("clocks.mem")}
     return {k: v for k, v in facts.items() if v not in (None, "")}
 
 
@@ -241,7 +243,8 @@ def read_counters(data, source, report):
             launches = entry["launches"]
             point.launches = float(len(launches))
             point.dram_bytes = float(sum(l["dram_read_bytes"] + l["dram_write_bytes"] for l in launches))
-            point.sector_bytes = float(SECTOR * sum(l[k]["hardware"] for l in launches for k in ("ld_sectors", "st_sectors")))
+            sectors = sum(l[k]["hardware"] for l in launches for k in ("ld_sectors", "st_sectors"))
+            point.sector_bytes = float(SECTOR * sectors)
     report.points.extend(points.values())
 
 

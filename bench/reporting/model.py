@@ -1,4 +1,4 @@
-"""Measured points, and what may be said about them: noise, the roof, winners, ratios. Knows no file format, draws nothing."""
+"""Measured points, and what may be said about them: noise, the roof, winners, ratios. Knows no file, draws nothing."""
 from __future__ import annotations
 
 import math
@@ -153,7 +153,8 @@ def series_order(name):
 
 
 def sort_key(point):
-    return (series_order(point.series), point.source.number, DTYPES.index(point.dtype), point.cols, -point.rows, point.lie)
+    return (series_order(point.series), point.source.number, DTYPES.index(point.dtype), point.cols, -point.rows,
+            point.lie)
 
 
 def label_sources(report):
@@ -243,7 +244,8 @@ def keep_best_copies(points):
             key = (p.source.label, p.dtype, p.rows, p.cols, p.lie)
             if key not in best or (p.bytes_per_second or 0) > (best[key].bytes_per_second or 0):
                 best[key] = p
-    return [p for p in points if not (p.is_copy and p.status == "right") or best[p.source.label, p.dtype, p.rows, p.cols, p.lie] is p]
+    is_best = lambda p: best[p.source.label, p.dtype, p.rows, p.cols, p.lie] is p
+    return [p for p in points if not p.is_copy or p.status != "right" or is_best(p)]
 
 
 def complete(report):

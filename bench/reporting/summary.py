@@ -43,7 +43,8 @@ def second(report, points):
         other = pairs[0][0].source.label
         some = [(r, s) for b, r, s in pairs if b.source.label == other]
         first = next(s.label for s in report.sources if s.label)
-        return (f"Against {first}, {other} is {words.significant(geometric_mean(r for r, _ in some))} times as fast (geometric mean over "
+        factor = words.significant(geometric_mean(r for r, _ in some))
+        return (f"Against {words.machine(first)}, {words.machine(other)} is {factor} times as fast (geometric mean over "
                 f"{words.several(len(some), 'point')}, {sum(s for _, s in some)} of them beyond the noise)")
     widths = {}
     for p in points:
@@ -53,7 +54,8 @@ def second(report, points):
     first, best = group[0], min(group, key=lambda p: p.seconds)
     if first is best:
         return f"No stage was faster than {first.series} at N = {cols}"
-    said = f"At N = {cols}, {best.series} is {words.significant(first.seconds / best.seconds)} times as fast as {first.series}"
+    factor = words.significant(first.seconds / best.seconds)
+    said = f"At N = {cols}, {best.series} is {factor} times as fast as {first.series}"
     peers = [p for p in report.timed if p.counts and not p.is_stage and not p.is_copy
              and (p.dtype, p.rows, p.cols) == (best.dtype, best.rows, best.cols)]
     if peers:
@@ -70,7 +72,8 @@ def leftovers(report):
     above = sum("cache" in p.flags for p in report.points)
     parts = []
     if without:
-        parts.append(f"{words.several(without, 'point')} {'has' if without == 1 else 'have'} no time (too wide, skipped or failed)")
+        have = "has" if without == 1 else "have"
+        parts.append(f"{words.several(without, 'point')} {have} no time (too wide, skipped or failed)")
     if above:
         parts.append(f"{words.several(above, 'point')} above the copy {'is' if above == 1 else 'are'} flagged as cache")
     return "; " + " and ".join(parts) if parts else ""

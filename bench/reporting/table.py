@@ -1,9 +1,10 @@
-"""The terminal's tables, and the full table as CSV and JSON. Plain ASCII, so that any terminal and any pipe can show it."""
+"""The terminal's tables, in plain ASCII so that any terminal and any pipe can show them; the full table as CSV and JSON."""
 from __future__ import annotations
 
 import csv
 import io
 import json
+import math
 import re
 import textwrap
 
@@ -31,8 +32,8 @@ def records(report):
         facts = p.source.facts
         known = {"file": p.source.path, "fastest": {"*": "alone", "~": "within noise", "": ""}[mark_of(p, won)],
                  "flags": "; ".join(p.flags)}
-        result.append({c: known[c] if c in known else facts.get(c) if c in ("device", "commit", "cache") else getattr(p, c)
-                       for c in COLUMNS})
+        known.update({c: facts.get(c) for c in ("device", "commit", "cache")})
+        result.append({c: known[c] if c in known else getattr(p, c) for c in COLUMNS})
     return result
 
 
@@ -58,7 +59,7 @@ def as_json(report):
 
 
 def finite_only(facts):
-    return {k: None if isinstance(v, float) and (v != v or v in (float("inf"), float("-inf"))) else v for k, v in facts.items()}
+    return {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in facts.items()}
 
 
 # --- the terminal
@@ -103,7 +104,8 @@ def time_cell(point, won):
     if point.is_copy:
         return text
     word = " cache" if "cache" in point.flags else " warm" if "warm" in point.flags else ""
-    return f"{text} {words.times(1 / point.of_copy) if point.of_copy else ''}{word}{mark_of(point, won)}".replace(" *", "*")
+    factor = f" {words.times(1 / point.of_copy)}" if point.of_copy else ""
+    return f"{text}{factor}{word}{mark_of(point, won)}"
 
 
 def side_by_side(points, series, cell, won, width):
@@ -145,8 +147,8 @@ def counts_table(report, width):
         if p.status != "right":
             rows.append([p.name, f"{p.rows}x{p.cols}", p.dtype, words.cell_word(p), *[""] * 6])
         else:
-            rows.append([p.name, f"{p.rows}x{p.cols}", p.dtype, per(p.model_bytes), per(p.requested_bytes), per(p.sector_bytes),
-                         per(p.dram_bytes), plain(p.launches), plain(p.barriers),
+            rows.append([p.name, f"{p.rows}x{p.cols}", p.dtype, per(p.model_bytes), per(p.requested_bytes),
+                         per(p.sector_bytes), per(p.dram_bytes), plain(p.launches), plain(p.barriers),
                          "-" if p.occupancy is None else f"{p.occupancy * 100:.0f} %"])
     if not rows:
         return []
@@ -175,17 +177,22 @@ def comparison_table(report, width):
              f"{sum(r > 1 and s for r, s in g)} faster", f"{sum(r < 1 and s for r, s in g)} slower",
              f"{sum(not s for _, s in g)} within noise", b] for (series, dtype, _, b), g in groups.items()]
     first = next(iter(groups))[2]
-    return [f"Against {first} (geometric mean of the speed-up):",
+    return [f"Against {words.machine(first)} (geometric mean of the speed-up):",
             *grid(["series", "dtype", "speed-up", "of", "", "", "", "measured by"], rows, width)]
 
 
 def by_message(report):
-    """(name, status) and a message whose numbers may differ -> the points it stands for."""
+    """The points that stand for the same: series, status, and a message but for its numbers."""
     groups = {}
     for p in report.points:
         if p.status != "right":
-            groups.setdefault((p.name, p.status, re.sub(r"\d+", "#", p.message)), []).append(p)
+            groups.setdefault((p.series, p.status, re.sub(r"\d+", "#", p.message)), []).append(p)
     return list(groups.values())
+
+
+def shapes_of(points):
+    """Each shape once, whoever measured it."""
+    return dict.fromkeys(f"{p.shape} {p.dtype}" for p in points)
 
 
 def problems(report):
@@ -193,27 +200,27 @@ def problems(report):
     lines = []
     for points in by_message(report):
         one = points[0]
-        shapes = ", ".join(f"{p.rows}x{p.cols} {p.dtype}" for p in points[:3])
-        more = f" and {len(points) - 3} more" if len(points) > 3 else ""
-        lines += [f"  {one.name}, {words.cell_word(one)}: {shapes}{more}",
+        lines += [f"  {one.series}, {words.cell_word(one)}: {words.first_few(shapes_of(points))}",
                   *textwrap.wrap(one.message, 92, initial_indent="    ", subsequent_indent="    ", max_lines=4)]
     return ["Points without a number:", *lines, ""] if lines else []
 
 
-def doubts(report):
-    """One line for each kind of flag."""
+def doubtful(report):
+    """(flag, where, what it means) of each kind of flag."""
+    says = {"cache": "Above the copy: a cache served part of the data, so this is no bandwidth of DRAM; it wins nothing.",
+            "warm": "Measured with warm caches: no bandwidth of DRAM; it wins nothing.",
+            "noisy": "The samples spread by more than 5 %.",
+            "no time": "The clock showed nothing above zero."}
     flags = {}
     for p in report.points:
         for f in p.flags:
             flags.setdefault(f, []).append(p)
-    says = {"cache": "above the copy: a cache served part of the data, so this is no bandwidth of DRAM; it wins nothing",
-            "warm": "measured with warm caches: no bandwidth of DRAM; it wins nothing",
-            "noisy": "the samples spread by more than 5 %"}
-    lines = []
-    for f, points in flags.items():
-        one = points[0]
-        lines.append(f"  {f}: {words.several(len(points), 'point')}, such as {one.name} {one.rows}x{one.cols} {one.dtype}"
-                     f"{'; ' + says[f] if f in says else ''}")
+    return [(f, f"{words.several(len(points), 'point')}, such as {points[0].name} {points[0].shape} {points[0].dtype}",
+             says.get(f, "")) for f, points in flags.items()]
+
+
+def doubts(report):
+    lines = [f"  {f}: {where}. {why}".rstrip() for f, where, why in doubtful(report)]
     return ["Flags:", *lines, ""] if lines else []
 
 
@@ -225,9 +232,10 @@ def text(report, width):
         said = [str(f[k]) for k in ("device", "commit", "date", "cache", "input") if f.get(k)]
         lines.append(f"{s.path}: {', '.join(said) or s.kind}{' (simulated)' if s.simulated else ''}")
     lines.append("")
-    speed = measured(report, [p for p in report.points if p.rows > FEW_ROWS], "GB/s (2MN bytes over the median time) and the fraction of the best copy",
-                     speed_cell, width)
-    few = measured(report, few_rows(report.points), f"few rows (at most 128): microseconds, and how many times the copy's time",
+    many = [p for p in report.points if p.rows > FEW_ROWS]
+    speed = measured(report, many, "GB/s (2MN bytes over the median time) and the fraction of the best copy", speed_cell,
+                     width)
+    few = measured(report, few_rows(report.points), f"few rows (at most {FEW_ROWS}): microseconds, and times the copy's",
                    time_cell, width)
     if speed or few:
         lines += [*speed, *few, "* fastest stage   ~ one of the fastest: the noise does not tell them apart", ""]

@@ -1,6 +1,8 @@
 """How numbers are written, in one place: the same in every locale."""
 from __future__ import annotations
 
+import re
+
 NOT_KNOWN = "n/a"
 
 
@@ -54,6 +56,22 @@ def listed(words, last="and"):
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} {last} {words[-1]}" if words else ""
 
 
+def first_few(items, most=3):
+    """a, b, c and 5 more."""
+    items = list(items)
+    return listed(items[:most] + ([f"{len(items) - most} more"] if len(items) > most else []))
+
+
+def machine(label):
+    """A label in a sentence: a bare commit is called one."""
+    return f"commit {label}" if re.fullmatch(r"[0-9a-f]{7}(-dirty)?", label) else label
+
+
+def status(point):
+    """One word; loud where a result cannot be trusted."""
+    return {"wrong": "WRONG", "failed": "FAILED"}.get(point.status, point.status)
+
+
 def cell_word(point):
     """What stands where a point has no number."""
-    return {"wrong": "WRONG", "failed": "FAILED"}.get(point.status, point.status) if point.status != "right" else NOT_KNOWN
+    return NOT_KNOWN if point.status == "right" else status(point)
