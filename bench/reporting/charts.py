@@ -1,7 +1,7 @@
 """The charts, as Altair specifications that follow the page's theme, width and selectors through parameters.
 
-Parameters every chart knows: ink, muted and paper (colours of the theme), narrow (a phone), hidden (series that the reader
-switched off); and dtype and shape where the page has a selector for them."""
+Parameters every chart knows: ink, muted and paper (colours of the theme), narrow (a phone), hidden (series that the
+reader switched off); and dtype and shape where the page has a selector for them."""
 from __future__ import annotations
 
 import math
@@ -192,8 +192,9 @@ def speed(report):
     data = {"points": speed_data(points), "labels": label_places(points, top), "peak": [{"GB/s": peak}] if peak else []}
     return Figure("speed", "Bandwidth by row width",
                   "Useful bytes are those of one read and one write of the matrix, whatever a kernel really moves. The "
-                  "line named copy is the best copy kernel measured in the same process: the roof. A point above it was "
-                  "served by a cache; it has a ring and says so. A line that ends early: the stage takes no wider rows.",
+                  "line named copy is the best copy kernel measured in the same process: the roof. A point above it "
+                  "was served by a cache; it has a ring and says so. A line that ends early: the stage takes no wider "
+                  "rows.",
                   f"Line chart of useful gigabytes per second against the number of columns from {min(cols)} to "
                   f"{max(cols)}, one line each for {words.listed(names)}. The table below it has the numbers.",
                   finish(alt.layer(*speed_layers(points, names, cols, top)), data, HEIGHT, dtype=dtypes[0]),
@@ -273,7 +274,8 @@ def label_places(points, top):
 
 def end_labels(top, colour, x, y):
     """The names, each with a fine line to where its series ends; not on a phone."""
-    chart = data_chart("labels").transform_filter("!narrow && datum.dtype == dtype && indexof(hidden, datum.series) < 0")
+    shown = "!narrow && datum.dtype == dtype && indexof(hidden, datum.series) < 0"
+    chart = data_chart("labels").transform_filter(shown)
     at = alt.Y("at:Q", scale=alt.Scale(domain=[0, top], nice=False), title=SPEED_TITLE)
     end = alt.value("width")
     chart = chart.encode(color=colour)
@@ -308,9 +310,9 @@ def steps(report):
     choices, default = shape_choices(points, stages_at)
     data = [step_of(points, *step) for step in ladder(points, before)]
     return Figure("steps", "The ladder, from stage to stage",
-                  "Each bar starts where the stage that it builds on stands and ends at the tick where it stands itself, "
-                  "so its length is the gain of its one idea. ≈ marks a step that is smaller than the spread of the "
-                  "samples.",
+                  "Each bar starts where the stage that it builds on stands and ends at the tick where it stands "
+                  "itself, so its length is the gain of its one idea. ≈ marks a step that is smaller than the spread of "
+                  "the samples.",
                   f"Bar chart of the speed-up of each stage over the stage it builds on, for {words.listed(names)}.",
                   finish(steps_chart(names), data, max(120, 34 * len(names) + 20), dtype=dtypes[0], shape=default),
                   ["stage", "dtype", "M", "N", "time", "builds on", "step", "verdict", "over the first"],
@@ -513,7 +515,8 @@ def error(report):
                   f"Strip chart of the largest error in units of the last place for {words.listed(names)}.",
                   finish(error_chart(points, names), data, 34 * len(names) + 50, dtype=dtypes[0]),
                   ["stage", "dtype", "M", "N", "largest error, ulp"],
-                  [[p.name, p.dtype, str(p.rows), str(p.cols), words.significant(p.max_ulp, 6)] for p in points], dtypes)
+                  [[p.name, p.dtype, str(p.rows), str(p.cols), words.significant(p.max_ulp, 6)] for p in points],
+                  dtypes)
 
 
 def error_chart(points, names):
@@ -571,7 +574,8 @@ def config(theme):
     """Everything about looks that is the same in all charts."""
     c = THEMES[theme]
     axis = {"labelColor": c["muted"], "titleColor": c["muted"], "gridColor": c["grid"], "domainColor": c["muted"],
-            "tickColor": c["muted"], "labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal", "titlePadding": 8, "labelPadding": 4}
+            "tickColor": c["muted"], "labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal",
+            "titlePadding": 8, "labelPadding": 4}
     return {"background": None, "font": FONT, "view": {"stroke": None}, "axis": axis,
             "legend": {"labelColor": c["ink"], "titleColor": c["ink"], "labelFontSize": 12, "symbolSize": 120,
                        "offset": 4},

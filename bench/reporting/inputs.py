@@ -1,6 +1,6 @@
 """Reads result files: Google Benchmark's JSON, and what ladder.py, counters.py, gpu_check.py and the tuner write.
 
-Each kind is told by its keys. Whatever cannot be read ends in Trouble, with one sentence: what, where, what to do next."""
+Each kind is told by its keys. Whatever cannot be read ends in Trouble, with one sentence: what, where, what next."""
 from __future__ import annotations
 
 import json
@@ -15,7 +15,8 @@ SECTOR = 32
 COUNTERS = ("bytes_per_call", "bytes_per_second", "of_copy", "of_peak", "model_bytes", "requested_bytes",
             "sector_bytes", "launches", "barriers", "occupancy", "max_ulp", "samples", "calls_per_sample")
 FACTS = ("device", "architecture", "backend", "driver", "toolkit", "clock_sm_mhz", "clock_memory_mhz",
-         "peak_bytes_per_second", "l2_bytes", "commit", "date", "build_type", "cache", "input", "program", "host_name", "num_cpus")
+         "peak_bytes_per_second", "l2_bytes", "commit", "date", "build_type", "cache", "input", "program",
+         "host_name", "num_cpus")
 
 
 class Trouble(Exception):
@@ -61,7 +62,8 @@ def read_one(path, data, report):
         reader(data, source, report)
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as problem:
         reason = f"{type(problem).__name__}: {problem}"
-        raise Trouble(f"{path} looks like {source.kind} but cannot be understood ({reason}); measure again with the programs of this version.")
+        raise Trouble(f"{path} looks like {source.kind} but cannot be understood ({reason}); measure again with the "
+                      "programs of this version.")
     if len(report.points) == points and len(report.plans) == plans:
         raise Trouble(f"{path} holds no result of a stage or a peer; look at the filter it was measured with, and "
                       "measure again.")
@@ -174,7 +176,8 @@ def facts_of(data, device=None):
     smi, device = data.get("device") or {}, device or {}
     clock = lambda key: float(re.match(r"[\d.]+", smi[key])[0]) if re.match(r"[\d.]+", str(smi.get(key, ""))) else None
     facts = {"device": smi.get("name") or device.get("name"), "driver": smi.get("driver_version"),
-             "commit": data.get("commit"), "date": data.get("date"), "architecture": device.get("architecture"), "backend": device.get("backend"),
+             "commit": data.get("commit"), "date": data.get("date"), "backend": device.get("backend"),
+             "architecture": device.get("architecture"),
              "l2_bytes": device.get("l2_bytes"), "clock_sm_mhz": clock("clocks.sm"),
              "clock_memory_mhz": clock("clocks.mem")}
     return {k: v for k, v in facts.items() if v not in (None, "")}

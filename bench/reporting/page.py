@@ -124,7 +124,8 @@ def comparison(report):
              words.microseconds(b.seconds), words.times(ratio), verdict(ratio, sure)] for a, b, ratio, sure in pairs]
     return {"first": first,
             "by_series": {"caption": "Speed-up by series", "rows": rows,
-                          "head": ["series", "dtype", "measured by", "speed-up", "shapes", "faster", "slower", "noise"]},
+                          "head": ["series", "dtype", "measured by", "speed-up", "shapes", "faster", "slower",
+                                   "within noise"]},
             "by_shape": {"caption": "Speed-up by shape", "rows": each,
                          "head": ["series", "dtype", "measured by", "M", "N", f"µs, {first}", "µs", "speed-up",
                                   "verdict"]}}
@@ -158,8 +159,9 @@ def columns(report):
         text("fastest", lambda p: MARKS[mark_of(p, won)]), matrices("model, MN", "model_bytes"),
         matrices("requested, MN", "requested_bytes"), matrices("sectors, MN", "sector_bytes"),
         matrices("DRAM, MN", "dram_bytes"), number("launches", "launches"), number("barriers", "barriers"),
-        number("occupancy", "occupancy", words.percent), number("max ulp", "max_ulp", lambda v: words.significant(v, 6)),
-        number("samples", "samples"), text("status", words.status), text("flags", lambda p: ", ".join(p.flags)),
+        number("occupancy", "occupancy", words.percent),
+        number("max ulp", "max_ulp", lambda v: words.significant(v, 6)), number("samples", "samples"),
+        text("status", words.status), text("flags", lambda p: ", ".join(p.flags)),
         text("file", lambda p: file_name(p.source.path) if len(report.sources) > 1 else ""),
         text("note", lambda p: ": ".join(filter(None, [p.message, p.label]))),
     ]

@@ -44,8 +44,8 @@ def second(report, points):
         some = [(r, s) for b, r, s in pairs if b.source.label == other]
         first = next(s.label for s in report.sources if s.label)
         factor = words.significant(geometric_mean(r for r, _ in some))
-        return (f"Against {words.machine(first)}, {words.machine(other)} is {factor} times as fast (geometric mean over "
-                f"{words.several(len(some), 'point')}, {sum(s for _, s in some)} of them beyond the noise)")
+        return (f"Against {words.machine(first)}, {words.machine(other)} is {factor} times as fast (geometric mean "
+                f"over {words.several(len(some), 'point')}, {sum(s for _, s in some)} of them beyond the noise)")
     widths = {}
     for p in points:
         widths.setdefault(p.cols, []).append(p)
@@ -84,11 +84,12 @@ def counted(report):
     points = [p for p in report.points if p.is_stage and p.requested_bytes and p.elements_bytes and p.status == "right"]
     if not points:
         return [f"No stage has a time here: {words.several(len(report.points), 'point')} and "
-                f"{words.several(len(report.plans), 'plan')} of the tuner from {words.several(len(report.sources), 'file')}."]
+                f"{words.several(len(report.plans), 'plan')} of the tuner from "
+                f"{words.several(len(report.sources), 'file')}."]
     per = lambda p: p.requested_bytes / p.elements_bytes
     most, least = max(points, key=per), min(points, key=per)
     held = [p for p in points if p.model_bytes]
     equal = sum(p.model_bytes == p.requested_bytes for p in held)
-    return [f"The threads of {most.series} ask for {words.significant(per(most))} times the bytes of the matrix and those of "
-            f"{least.series} for {words.significant(per(least))}; no softmax gets below 2.",
+    return [f"The threads of {most.series} ask for {words.significant(per(most))} times the bytes of the matrix and "
+            f"those of {least.series} for {words.significant(per(least))}; no softmax gets below 2.",
             f"Requested bytes equal the model at {equal} of {words.several(len(held), 'point')}{leftovers(report)}."]

@@ -1,4 +1,4 @@
-"""The terminal's tables, in plain ASCII so that any terminal and any pipe can show them; the full table as CSV and JSON."""
+"""The terminal's tables, in plain ASCII for any terminal and any pipe; the full table as CSV and as JSON."""
 from __future__ import annotations
 
 import csv
@@ -14,8 +14,8 @@ from reporting.model import (DTYPES, FEW_ROWS, comparisons, few_rows, geometric_
 
 COLUMNS = ("file", "device", "commit", "cache", "series", "dtype", "rows", "cols", "lie", "status", "seconds", "spread",
            "bytes_per_call", "bytes_per_second", "of_copy", "of_peak", "model_bytes", "requested_bytes", "sector_bytes",
-           "dram_bytes", "launches", "barriers", "occupancy", "max_ulp", "samples", "calls_per_sample", "fastest", "flags",
-           "label", "message")
+           "dram_bytes", "launches", "barriers", "occupancy", "max_ulp", "samples", "calls_per_sample", "fastest",
+           "flags", "label", "message")
 NO_TIMES = "NO TIMES: everything here was counted by the simulator, which has no clock of a GPU. Counts only."
 
 
@@ -64,7 +64,7 @@ def finite_only(facts):
 
 # --- the terminal
 def grid(head, rows, width):
-    """Right-aligned columns; where they do not fit side by side, in several panels that repeat the first two columns."""
+    """Right-aligned columns; where they do not fit side by side, panels that repeat the first two columns."""
     sizes = [max(len(r[i]) for r in [head, *rows]) for i in range(len(head))]
     fixed = sum(sizes[:2]) + 4
     panels, panel, used = [], [], fixed
@@ -207,7 +207,8 @@ def problems(report):
 
 def doubtful(report):
     """(flag, where, what it means) of each kind of flag."""
-    says = {"cache": "Above the copy: a cache served part of the data, so this is no bandwidth of DRAM; it wins nothing.",
+    says = {"cache": "Above the copy: a cache served part of the data, so this is no bandwidth of DRAM; it wins "
+                     "nothing.",
             "warm": "Measured with warm caches: no bandwidth of DRAM; it wins nothing.",
             "noisy": "The samples spread by more than 5 %.",
             "no time": "The clock showed nothing above zero."}
@@ -233,10 +234,10 @@ def text(report, width):
         lines.append(f"{s.path}: {', '.join(said) or s.kind}{' (simulated)' if s.simulated else ''}")
     lines.append("")
     many = [p for p in report.points if p.rows > FEW_ROWS]
-    speed = measured(report, many, "GB/s (2MN bytes over the median time) and the fraction of the best copy", speed_cell,
-                     width)
-    few = measured(report, few_rows(report.points), f"few rows (at most {FEW_ROWS}): microseconds, and times the copy's",
-                   time_cell, width)
+    speed = measured(report, many, "GB/s (2MN bytes over the median time) and the fraction of the best copy",
+                     speed_cell, width)
+    few = measured(report, few_rows(report.points),
+                   f"few rows (at most {FEW_ROWS}): microseconds, and times the copy's", time_cell, width)
     if speed or few:
         lines += [*speed, *few, "* fastest stage   ~ one of the fastest: the noise does not tell them apart", ""]
     lines += [*comparison_table(report, width), *counts_table(report, width), *lies_table(report, width),
