@@ -74,8 +74,8 @@ ifdef FROM
 	@$(VENV)/bin/python bench/report.py $(subst $(comma), ,$(FROM))
 else
 	@cmake --build $(BUILD) --parallel $(JOBS) --target $(addprefix bench-,$(NUMBERS))
-	@files="$$($(VENV)/bin/python bench/run.py --bin $(BUILD)/bin --out $(BUILD)/report $(if $(QUICK),--quick))" && \
-	  $(VENV)/bin/python bench/report.py $$files
+	@files="$$($(VENV)/bin/python bench/run.py --bin $(BUILD)/bin --out $(BUILD)/report $(if $(QUICK),--quick))"; ran=$$?; \
+	if [ -n "$$files" ]; then $(VENV)/bin/python bench/report.py $$files || exit; fi; exit $$ran
 endif
 
 # --- programs: built in $(BUILD), linked into this folder

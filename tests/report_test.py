@@ -29,7 +29,8 @@ CHARTS = subprocess.run([PYTHON, "-c", "import altair, vl_convert"], capture_out
 CONTEXT = {"date": "2026-11-30T09:01:20+00:00", "host_name": "host", "num_cpus": 16, "library_build_type": "release",
            "backend": "cuda", "device": "NVIDIA H200", "architecture": "sm_90", "driver": "580.159.04",
            "toolkit": "13.0",
-           "clock_sm_mhz": "1980", "clock_memory_mhz": "3201", "peak_bytes_per_second": 4.8e12, "l2_bytes": 62914560,
+           "clock_sm_mhz": "1980", "clock_memory_mhz": "3201", "peak_bytes_per_second": "4.8e12",
+           "l2_bytes": "62914560",
            "commit": "5bf2d154a9b6", "build_type": "Release", "input": "normal, seed 1", "cache": "cold",
            "program": "bench-all"}
 
@@ -53,7 +54,8 @@ def entries(series, dtype, rows, cols, seconds, low=None, high=None, lie="", lab
     made = []
     for aggregate, value in (("mean", seconds), ("median", seconds), ("min", low or seconds), ("max", high or seconds)):
         made.append({"name": f"{run_name}_{aggregate}", "run_name": run_name, "run_type": "aggregate",
-                     "repetitions": 25, "threads": 1, "aggregate_name": aggregate, "aggregate_unit": "time", "iterations": 25,
+                     "repetitions": 25, "threads": 1, "aggregate_name": aggregate, "aggregate_unit": "time",
+                     "iterations": 25,
                      "real_time": value * 1e6, "cpu_time": 1.0, "time_unit": "us", "label": label, "rows": rows,
                      "cols": cols, "bytes_per_call": size, "bytes_per_second": size / value if value else 0,
                      "samples": 25, **counters})
@@ -76,7 +78,7 @@ def from_ladder():
             continue
         t = run["time"]
         made += entries(*at, t["seconds"], t["fastest"], t["slowest"], of_copy=t["fraction_of_copy"],
-                        of_peak=t["bytes_per_second"] / CONTEXT["peak_bytes_per_second"],
+                        of_peak=t["bytes_per_second"] / 4.8e12,
                         max_ulp=run["check"]["largest_ulp"])
         speed = t["bytes_per_second"] / t["fraction_of_copy"]
         copies[at[1:]] = max(copies.get(at[1:], 0), speed)
@@ -289,6 +291,12 @@ class Numbers(Folder):
         points = self.points(self.file("gb.json", some))
         self.assertEqual(self.point(points, "stage-02", 1024, lie="")["fastest"], "alone")
 
+    def test_a_wide_matrix_of_few_rows_stays_in_the_main_table(self):
+        some = entries("stage-05", "f32", 16, 1 << 20, 1e-4, of_copy=0.5) + entries("stage-05", "f32", 16, 1024, 1e-6)
+        text = self.text(self.file("gb.json", some))
+        self.assertRegex(text, r"1048576 +16 +1342 0\.50")
+        self.assertRegex(text, r"few rows[^\n]*\n[^\n]*\n1024 +16 +1\.000")
+
     def test_few_rows_are_judged_by_time(self):
         some = (entries("stage-02", "bf16", 8, 128256, 4.2e-6, of_copy=0.5)
                 + entries("copy", "bf16", 8, 128256, 2.1e-6, of_copy=1.0))
@@ -394,6 +402,16 @@ class Page(Folder):
         data = strict(re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.S)[1])
         self.assertEqual([f["key"] for f in data["figures"]], charts)
         self.assertNotIn('"url"', json.dumps([f["spec"] for f in data["figures"]]))
+
+    def test_facts_of_the_machine(self):
+        text = self.page(self.file("gb.json", from_ladder()))
+        self.assertIn('<th scope="row">peak by data sheet, GB/s</th><td>4800</td>', text)
+        self.assertIn('<th scope="row">L2 cache, MiB</th><td>60.0</td>', text)
+        self.assertIn('<th scope="row">clock, MHz</th><td>1980</td>', text)
+        data = strict(re.search(r'id="data">(.*?)</script>', text, re.S)[1])
+        self.assertEqual(data["figures"][0]["spec"]["datasets"]["peak"], [{"GB/s": 4800}])
+        text = self.page(self.file("gb.json", from_ladder(), peak_bytes_per_second="unknown", l2_bytes="0"))
+        self.assertNotIn('<th scope="row">peak by data sheet', text)
 
     def test_accessible(self):
         text = self.without_scripts(self.page(self.file("gb.json", from_ladder())))

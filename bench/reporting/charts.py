@@ -13,7 +13,7 @@ import altair as alt
 import vl_convert
 
 from reporting import words
-from reporting.model import DTYPES, finite, full_rows, ladder, lies, mark_of, series_order, winners
+from reporting.model import DTYPES, finite, full_rows, ladder, lies, mark_of, series_order, tallest, winners
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 VEGA_LITE = ".".join(alt.SCHEMA_VERSION.lstrip("v").split(".")[:2])
@@ -213,7 +213,7 @@ def speed_data(points):
     return [{"series": p.name, "dtype": p.dtype, "N": p.cols, "M": p.rows, "GB/s": p.bytes_per_second * 1e-9,
              "of copy": words.fraction(p.of_copy), "time": f"{words.microseconds(p.seconds)} µs",
              "spread": words.percent(p.spread), "said": ", ".join(p.flags) or "–", "cache": "cache" in p.flags,
-             "told": told.get((p.name, p.dtype)) is p, "copy": p.is_copy} for p in points]
+             "told": told.get((p.name, p.dtype)) is p, "copy": p.is_copy, "which": p.label or "–"} for p in points]
 
 
 def speed_rows(points):
@@ -243,7 +243,7 @@ def speed_layers(points, names, cols, top):
     return [stages.mark_line(strokeWidth=2, clip=True).encode(x, y, color=colour, strokeDash=dash),
             copy.mark_line(strokeWidth=2.5, clip=True).encode(x, y, detail="series:N", color=ink),
             stages.mark_point(size=46, filled=True, opacity=1).encode(x, y, color=colour, shape=shape, tooltip=tips),
-            copy.mark_point(size=90, opacity=0).encode(x, y, tooltip=tips),
+            copy.mark_point(size=90, opacity=0).encode(x, y, tooltip=tips + tips_of("which")),
             above.mark_point(size=170, strokeWidth=1.5, opacity=1).encode(x, y, color=ink, tooltip=tips),
             told.mark_text(dy=-15, fontSize=11, text="cache").encode(x, y, color=ink),
             peak.mark_rule(strokeDash=[1, 3], color=muted).encode(y=y),
@@ -311,8 +311,8 @@ def steps(report):
     data = [step_of(points, *step) for step in ladder(points, before)]
     return Figure("steps", "The ladder, from stage to stage",
                   "Each bar starts where the stage that it builds on stands and ends at the tick where it stands "
-                  "itself, so its length is the gain of its one idea. ≈ marks a step that is smaller than the spread of "
-                  "the samples.",
+                  "itself, so its length is the gain of its one idea. ≈ marks a step that is smaller than the "
+                  "spread of the samples.",
                   f"Bar chart of the speed-up of each stage over the stage it builds on, for {words.listed(names)}.",
                   finish(steps_chart(names), data, max(120, 34 * len(names) + 20), dtype=dtypes[0], shape=default),
                   ["stage", "dtype", "M", "N", "time", "builds on", "step", "verdict", "over the first"],
@@ -474,6 +474,7 @@ def tuner_data(plans):
                      "dtype": one.dtype, "value": value, "text": f"{value:.0f}" if top else "",
                      "percent of the best": f"{value:.1f}" if top else one.not_tried or "not tried",
                      "rows a block": str(top.rows_per_block) if top else "–",
+                     "occupancy, a model": words.percent(top.occupancy) if top else "–",
                      "rule": rule, "chosen by the rule": "yes" if rule else "no"})
     return sorted(data, key=lambda d: (DTYPES.index(d["dtype"]), d["cols"], int(d["warps"])))
 
@@ -481,7 +482,7 @@ def tuner_data(plans):
 def occupancy(report):
     """Stage against N: the share of thread slots that are taken."""
     points = [p for p in report.points if p.occupancy is not None and p.lie in ("", "none") and p.status == "right"]
-    points = full_rows(points) or points
+    points = tallest(points)
     if not points:
         return None
     names, dtypes = names_of(points), dtypes_of(points)

@@ -17,6 +17,7 @@ COUNTERS = ("bytes_per_call", "bytes_per_second", "of_copy", "of_peak", "model_b
 FACTS = ("device", "architecture", "backend", "driver", "toolkit", "clock_sm_mhz", "clock_memory_mhz",
          "peak_bytes_per_second", "l2_bytes", "commit", "date", "build_type", "cache", "input", "program",
          "host_name", "num_cpus")
+NUMBERS = ("peak_bytes_per_second", "l2_bytes", "clock_sm_mhz", "clock_memory_mhz")  # the context holds them as text
 
 
 class Trouble(Exception):
@@ -84,7 +85,8 @@ def reader_of(data):
 def read_benchmarks(data, source, report):
     """Google Benchmark's JSON."""
     context = data.get("context") or {}
-    source.facts = {k: context[k] for k in FACTS if context.get(k) not in (None, "")}
+    source.facts = {k: number(context[k]) if k in NUMBERS else context[k] for k in FACTS
+                    if context.get(k) not in (None, "")}
     groups = {}
     for entry in data["benchmarks"]:
         groups.setdefault(entry.get("run_name") or entry["name"], []).append(entry)
@@ -93,6 +95,14 @@ def read_benchmarks(data, source, report):
         if point:
             fill(point, entries)
             report.points.append(point)
+
+
+def number(value):
+    """A fact as a number; 0 and what is no number are not known."""
+    try:
+        return finite(float(value)) or None
+    except (TypeError, ValueError):
+        return None
 
 
 def named_point(name, source):

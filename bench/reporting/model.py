@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 DTYPES = ("f32", "f16", "bf16")
 BYTES = {"f32": 4, "f16": 2, "bf16": 2}
-FEW_ROWS = 128  # at most so many rows: a shape of decoding, judged by its time
+FEW_ROWS, FEW_ELEMENTS = 128, 1 << 24  # at most so many rows and fewer elements: decoding, judged by its time
 ABOVE_ROOF = 1.005  # what prints as 1.01 or more
 NOISY = 0.05
 LIES = {
@@ -75,6 +75,10 @@ class Point:
     @property
     def elements_bytes(self):
         return self.rows * self.cols * BYTES[self.dtype]
+
+    @property
+    def few(self):
+        return self.rows <= FEW_ROWS and self.rows * self.cols < FEW_ELEMENTS
 
     @property
     def timed(self):
@@ -258,17 +262,18 @@ def complete(report):
     return report
 
 
-def full_rows(points):
-    """The points of the main comparison: for each type, width and machine, the matrix with the most rows."""
+def tallest(points):
+    """For each type, width and machine the matrix with the most rows."""
     most = {}
     for p in points:
         key = (p.source.label, p.dtype, p.cols)
         most[key] = max(most.get(key, 0), p.rows)
-    return [p for p in points if p.rows == most[p.source.label, p.dtype, p.cols] and p.rows > FEW_ROWS]
+    return [p for p in points if p.rows == most[p.source.label, p.dtype, p.cols]]
 
 
-def few_rows(points):
-    return [p for p in points if p.rows <= FEW_ROWS]
+def full_rows(points):
+    """The points of the main comparison."""
+    return tallest([p for p in points if not p.few])
 
 
 def noise(a, b):

@@ -6,20 +6,24 @@
   const dark = matchMedia("(prefers-color-scheme: dark)");
   const phone = matchMedia("(max-width: 640px)");
   const views = {};
-  const state = {dtype: document.querySelector("[name=dtype]:checked")?.value ?? data.figures.flatMap(f => f.dtypes)[0], hidden: [], shape: {}};
+  const first = document.querySelector("[name=dtype]:checked")?.value ?? data.figures.flatMap(f => f.dtypes)[0];
+  const state = {dtype: first, hidden: [], shape: {}};
   const theme = () => root.dataset.theme || (dark.matches ? "dark" : "light");
 
   // A copy of a specification with the colours of the theme and the sizes of a phone.
   function adapt(value, key) {
     if (Array.isArray(value)) return value.map(v => adapt(v));
-    if (value && typeof value === "object") return Object.fromEntries(Object.entries(value).map(([k, v]) => [k, k === "datasets" ? v : adapt(v, k)]));
+    if (value && typeof value === "object")
+      return Object.fromEntries(Object.entries(value).map(([k, v]) => [k, k === "datasets" ? v : adapt(v, k)]));
     if (typeof value === "string" && theme() === "dark" && value in data.swap) return data.swap[value];
     if (key === "labelLimit" && phone.matches) return 104;
     return value;
   }
 
+  // A chart without the chosen type keeps the one it has: it is hidden, and an empty scale would only complain.
   function values(figure) {
-    return {narrow: phone.matches, hidden: state.hidden, dtype: state.dtype, shape: state.shape[figure.key]};
+    if (figure.dtypes.includes(state.dtype)) figure.dtype = state.dtype;
+    return {narrow: phone.matches, hidden: state.hidden, dtype: figure.dtype, shape: state.shape[figure.key]};
   }
 
   async function draw(figure) {
@@ -29,8 +33,8 @@
     spec.params = spec.params.map(p => p.name in now && now[p.name] !== undefined ? {...p, value: now[p.name]} : p);
     if (phone.matches && figure.legend) spec.height = 320;
     views[figure.key]?.finalize();
-    const result = await vegaEmbed(place, spec, {actions: false, renderer: "svg", config: data.config[theme()], tooltip: {theme: "custom"}, ast: false});
-    views[figure.key] = result;
+    const options = {actions: false, renderer: "svg", config: data.config[theme()], tooltip: {theme: "custom"}};
+    views[figure.key] = await vegaEmbed(place, spec, options);
     // The container is one image with a description; what is inside it need not be read out.
     place.querySelector("svg")?.setAttribute("aria-hidden", "true");
     show(figure);
@@ -62,7 +66,7 @@
     const fit = figure.shapes.filter(s => !s.dtypes.length || s.dtypes.includes(state.dtype));
     select.replaceChildren(...fit.map(s => new Option(s.label, s.value)));
     select.value = fit.some(s => s.value === before) ? before : fit[0]?.value ?? "";
-    state.shape[figure.key] = select.value || before;
+    if (fit.length) state.shape[figure.key] = select.value;
     select.disabled = !fit.length;
   }
 
@@ -82,7 +86,7 @@
   document.querySelectorAll("[data-series], [data-label]").forEach(box => box.addEventListener("change", () => {
     const off = what => [...document.querySelectorAll(`[data-${what}]:not(:checked)`)].map(b => b.dataset[what]);
     const series = off("series"), labels = off("label");
-    state.hidden = Object.keys(data.names).filter(n => series.includes(data.names[n][0]) || labels.includes(data.names[n][1]));
+    state.hidden = Object.entries(data.names).filter(([, [s, l]]) => series.includes(s) || labels.includes(l)).map(([n]) => n);
     data.figures.forEach(update);
   }));
 
@@ -125,10 +129,11 @@
   // --- the full table
   const table = document.getElementById("full");
   const body = table.tBodies[0];
-  const worth = (row, i) => { const cell = row.cells[i]; return cell.dataset.v === undefined ? cell.textContent : Number(cell.dataset.v); };
+  const worth = cell => cell.dataset.v === undefined ? cell.textContent : Number(cell.dataset.v);
   const empty = v => v === "";
   function order(a, b) {
-    return typeof a === "number" && typeof b === "number" ? a - b : String(a).localeCompare(String(b), "en", {numeric: true});
+    if (typeof a === "number" && typeof b === "number") return a - b;
+    return String(a).localeCompare(String(b), "en", {numeric: true});
   }
   table.tHead.addEventListener("click", e => {
     const sort = e.target.closest("[data-sort]");
@@ -137,7 +142,7 @@
     const down = head.getAttribute("aria-sort") === "ascending";
     table.querySelectorAll("[aria-sort]").forEach(h => h.setAttribute("aria-sort", "none"));
     head.setAttribute("aria-sort", down ? "descending" : "ascending");
-    const rows = [...body.rows].map(r => [worth(r, i), r]);
+    const rows = [...body.rows].map(r => [worth(r.cells[i]), r]);
     rows.sort(([a], [b]) => empty(a) || empty(b) ? empty(a) - empty(b) : down ? order(b, a) : order(a, b));
     body.append(...rows.map(([, r]) => r));
   });

@@ -8,7 +8,7 @@ from pathlib import Path
 import jinja2
 
 from reporting import charts, summary, table, words
-from reporting.model import (DTYPES, FEW_ROWS, LIES, comparisons, few_rows, file_name, geometric_mean, lies, mark_of,
+from reporting.model import (DTYPES, FEW_ROWS, LIES, comparisons, file_name, geometric_mean, lies, mark_of,
                              series_order, winners)
 
 HERE = Path(__file__).resolve().parent
@@ -97,7 +97,7 @@ def switches(report):
 # --- tables
 def few(report):
     """Few rows: a line a shape, a column a series."""
-    points = [p for p in few_rows(report.points) if p.lie == "" and not p.source.simulated
+    points = [p for p in report.points if p.few and p.lie == "" and not p.source.simulated
               and not table.counted_only(p)]
     if not any(p.timed and not p.is_copy for p in points):
         return None

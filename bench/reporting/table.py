@@ -9,7 +9,7 @@ import re
 import textwrap
 
 from reporting import words
-from reporting.model import (DTYPES, FEW_ROWS, comparisons, few_rows, geometric_mean, lies, mark_of, series_order,
+from reporting.model import (DTYPES, FEW_ROWS, comparisons, geometric_mean, lies, mark_of, series_order,
                              winners)
 
 COLUMNS = ("file", "device", "commit", "cache", "series", "dtype", "rows", "cols", "lie", "status", "seconds", "spread",
@@ -233,10 +233,10 @@ def text(report, width):
         said = [str(f[k]) for k in ("device", "commit", "date", "cache", "input") if f.get(k)]
         lines.append(f"{s.path}: {', '.join(said) or s.kind}{' (simulated)' if s.simulated else ''}")
     lines.append("")
-    many = [p for p in report.points if p.rows > FEW_ROWS]
+    many = [p for p in report.points if not p.few]
     speed = measured(report, many, "GB/s (2MN bytes over the median time) and the fraction of the best copy",
                      speed_cell, width)
-    few = measured(report, few_rows(report.points),
+    few = measured(report, [p for p in report.points if p.few],
                    f"few rows (at most {FEW_ROWS}): microseconds, and times the copy's", time_cell, width)
     if speed or few:
         lines += [*speed, *few, "* fastest stage   ~ one of the fastest: the noise does not tell them apart", ""]
