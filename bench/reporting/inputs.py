@@ -8,7 +8,7 @@ import re
 import statistics
 from pathlib import Path
 
-from reporting.model import BYTES, DTYPES, Plan, Point, Report, Source, complete, finite, status_of
+from reporting.model import DTYPES, SHORTEST, Plan, Point, Report, Source, complete, finite, status_of
 
 SECONDS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
 SECTOR = 32
@@ -53,11 +53,11 @@ def read(paths):
 
 
 def read_one(path, data, report):
-    reader = reader_of(data)
+    reader, kind = reader_of(data)
     if not reader:
         raise Trouble(f"{path} is JSON of a kind that is not known here; give Google Benchmark's output or a file such "
                       "as those in bench/results.")
-    source = Source(path, reader.__doc__.strip().rstrip("."), number=len(report.sources))
+    source = Source(path, kind, number=len(report.sources))
     points, plans = len(report.points), len(report.plans)
     try:
         reader(data, source, report)
@@ -68,25 +68,34 @@ def read_one(path, data, report):
     if len(report.points) == points and len(report.plans) == plans:
         raise Trouble(f"{path} holds no result of a stage or a peer; look at the filter it was measured with, and "
                       "measure again.")
+    source.facts = {k: v for k, v in ((k, plain(v)) for k, v in source.facts.items()) if v is not None}
     report.sources.append(source)
 
 
+def plain(value):
+    """A fact as text or as a finite number; None if it says nothing."""
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        value = finite(value)
+        return int(value) if value and value.is_integer() else value or None
+    return str(value)[:200] if value not in (None, "", [], {}) else None
+
+
 def reader_of(data):
-    if not isinstance(data, dict):
-        return None
-    for key, reader in (("benchmarks", read_benchmarks), ("tuned", read_tuned), ("runs", read_ladder),
-                        ("counters", read_counters), ("results", read_counters)):
-        if isinstance(data.get(key), list):
-            return reader
-    return None
+    """The function for a file of this kind, and what the kind is called."""
+    kinds = {"benchmarks": (read_benchmarks, "Google Benchmark's JSON"), "tuned": (read_tuned, "a file of the tuner"),
+             "runs": (read_ladder, "a file of ladder.py"), "counters": (read_counters, "a file of gpu_check.py"),
+             "results": (read_counters, "a file of counters.py")}
+    for key, known in kinds.items():
+        if isinstance(data, dict) and isinstance(data.get(key), list):
+            return known
+    return None, ""
 
 
 # --- Google Benchmark
 def read_benchmarks(data, source, report):
-    """Google Benchmark's JSON."""
+    """A point for each name; the context holds the facts."""
     context = data.get("context") or {}
-    source.facts = {k: number(context[k]) if k in NUMBERS else context[k] for k in FACTS
-                    if context.get(k) not in (None, "")}
+    source.facts = {k: number(context[k]) if k in NUMBERS else context[k] for k in FACTS if k in context}
     groups = {}
     for entry in data["benchmarks"]:
         groups.setdefault(entry.get("run_name") or entry["name"], []).append(entry)
@@ -98,9 +107,9 @@ def read_benchmarks(data, source, report):
 
 
 def number(value):
-    """A fact as a number; 0 and what is no number are not known."""
+    """A fact that stands as text, as a number; None if it is none."""
     try:
-        return finite(float(value)) or None
+        return finite(float(value))
     except (TypeError, ValueError):
         return None
 
@@ -113,7 +122,7 @@ def named_point(name, source):
         point = Point(series, keys["dtype"], int(keys["rows"]), int(keys["cols"]), source, lie=keys.get("lie", ""))
     except (KeyError, ValueError):
         return None
-    return point if point.dtype in DTYPES else None
+    return point if point.dtype in DTYPES and point.rows > 0 and point.cols > 0 else None
 
 
 def fill(point, entries):
@@ -133,7 +142,7 @@ def fill(point, entries):
     odd = []
     for key in COUNTERS:
         raw = [median[key]] if median and key in median else [e[key] for e in repetitions if key in e]
-        values = [v for v in map(finite, raw) if v is not None]
+        values = [v for v in map(finite, raw) if v is not None and v >= 0]
         if len(values) < len(raw):
             odd.append(key)
         elif values:
@@ -147,12 +156,12 @@ def fill(point, entries):
         point.bytes_per_second = point.of_copy = point.of_peak = None
         if not point.source.simulated:
             point.flags.append("no time")
-    elif point.bytes_per_second is None and "bytes_per_second" not in odd:
-        point.bytes_per_second = (point.bytes_per_call or 2 * point.elements_bytes) / point.seconds
+    elif point.bytes_per_second is None:
+        point.bytes_per_second = finite((point.bytes_per_call or 2.0 * point.elements_bytes) / point.seconds)
     if point.samples is None and len(repetitions) > 1:
         point.samples = float(len(repetitions))
     if odd:
-        point.flags.append(f"not a finite number: {', '.join(odd)}")
+        point.flags.append(f"not a number: {', '.join(odd)}")
         if "max_ulp" in odd:
             point.status, point.message = "wrong", "the largest error is not a finite number"
 
@@ -161,7 +170,7 @@ def seconds_of(entry):
     """Positive and finite, or None."""
     value = finite(entry.get("real_time"))
     scale = SECONDS.get(entry.get("time_unit", "ns"))
-    return value * scale if value is not None and value > 0 and scale else None
+    return value * scale if value and scale and value * scale > SHORTEST else None
 
 
 def spread_of(by_aggregate, repetitions, seconds):
@@ -190,17 +199,23 @@ def facts_of(data, device=None):
              "architecture": device.get("architecture"),
              "l2_bytes": device.get("l2_bytes"), "clock_sm_mhz": clock("clocks.sm"),
              "clock_memory_mhz": clock("clocks.mem")}
-    return {k: v for k, v in facts.items() if v not in (None, "")}
+    return facts
+
+
+def check(entry):
+    if entry["dtype"] not in DTYPES or int(entry["rows"]) < 1 or int(entry["cols"]) < 1:
+        raise ValueError(f"{entry['dtype']} {entry['rows']}x{entry['cols']}")
+    if not isinstance(entry.get("stage", ""), str):
+        raise ValueError(f"stage {entry['stage']}")
 
 
 def own_point(entry, source):
-    if entry["dtype"] not in BYTES:
-        raise ValueError(f"type {entry['dtype']}")
+    check(entry)
     return Point(entry["stage"], entry["dtype"], int(entry["rows"]), int(entry["cols"]), source)
 
 
 def read_ladder(data, source, report):
-    """A file of ladder.py."""
+    """A point for each run; what was refused has its sentence."""
     runs = data["runs"]
     first = next((r for r in runs if r.get("device")), {})
     source.facts = facts_of(data, first.get("device"))
@@ -221,9 +236,8 @@ def read_ladder(data, source, report):
 def fill_from_ladder(point, run):
     time = run.get("time") or {}
     point.max_ulp = finite(run.get("check", {}).get("largest_ulp"))
-    point.seconds = finite(time.get("seconds")) or None
-    if not point.seconds or point.seconds < 0:
-        point.seconds = None
+    point.seconds = seconds_of({"real_time": time.get("seconds"), "time_unit": "s"})
+    if not point.seconds:
         point.flags.append("no time")
         return
     point.bytes_per_call = 2.0 * point.elements_bytes
@@ -236,7 +250,7 @@ def fill_from_ladder(point, run):
 
 
 def read_counters(data, source, report):
-    """A file of counters.py or gpu_check.py."""
+    """A point for each stage and shape, without a time: bytes, model, errors."""
     counted = data.get("counters") or data.get("results") or []
     shapes = data.get("shapes") or []
     source.facts = facts_of(data, next((s["device"] for s in shapes if s.get("device")), None))
@@ -262,7 +276,7 @@ def read_counters(data, source, report):
 
 
 def read_tuned(data, source, report):
-    """A file of the tuner."""
+    """Plans; from one run of the tuner, or from several joined."""
     parts = data["tuned"] if any("tuned" in t for t in data["tuned"]) else [data]
     source.facts = facts_of(data, parts[0].get("device") if parts else None)
     for part in parts:
@@ -273,8 +287,7 @@ def read_tuned(data, source, report):
 
 def plan_of(plan, entry, timed, source):
     same = lambda other: bool(other) and (plan["warps"], plan["rows"]) == (other["warps"], other["rows"])
-    if entry["dtype"] not in BYTES:
-        raise ValueError(f"type {entry['dtype']}")
+    check(entry)
     return Plan(entry["dtype"], int(entry["rows"]), int(entry["cols"]), int(plan["warps"]), int(plan["rows"]),
                 finite(plan.get("seconds")), finite(plan.get("bytes_per_second" if timed else "bytes_in_flight_model")),
                 finite(plan.get("occupancy_model")), same(entry.get("rule")), same(entry.get("best")),

@@ -10,6 +10,7 @@ BYTES = {"f32": 4, "f16": 2, "bf16": 2}
 FEW_ROWS, FEW_ELEMENTS = 128, 1 << 24  # at most so many rows and fewer elements: decoding, judged by its time
 ABOVE_ROOF = 1.005  # what prints as 1.01 or more
 NOISY = 0.05
+LARGEST, SHORTEST = 1e24, 1e-12  # no quantity is larger, no time in seconds shorter
 LIES = {
     "none": "every guard on",
     "allocate": "memory is allocated and freed while the clock runs",
@@ -82,7 +83,7 @@ class Point:
 
     @property
     def timed(self):
-        return self.status == "right" and self.seconds is not None
+        return self.status == "right" and bool(self.seconds) and bool(self.bytes_per_second)
 
     @property
     def counts(self):
@@ -134,10 +135,10 @@ class Report:
 
 
 def finite(value):
-    """The value as a float, or None if it is no finite number."""
+    """The value as a float, or None if it is no finite number, or one that no quantity here can be."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
-    return float(value) if math.isfinite(value) else None
+    return float(value) if abs(value) < LARGEST else None  # false for NaN
 
 
 def status_of(message, skipped=False):
@@ -223,7 +224,7 @@ def roofs(points):
         if p.is_copy:
             best[key] = max(best.get(key, 0), p.bytes_per_second)
         elif p.of_copy:
-            derived[key] = max(derived.get(key, 0), p.bytes_per_second / p.of_copy)
+            derived[key] = max(derived.get(key, 0), finite(p.bytes_per_second / p.of_copy) or 0)
     return {**derived, **best}
 
 
@@ -232,7 +233,7 @@ def add_copies(points):
     have = {(p.source.label, p.dtype, p.rows, p.cols) for p in points if p.is_copy}
     sources = {(p.source.label, p.dtype, p.rows, p.cols): p.source for p in points if p.of_copy}
     for key, speed in roofs(points).items():
-        if key in have:
+        if key in have or not speed:
             continue
         _, dtype, rows, cols = key
         size = 2 * rows * cols * BYTES[dtype]

@@ -120,24 +120,16 @@
     const {save: key, kind} = b.dataset;
     save(`softmax-${key}.${kind}`, await views[key].view.toImageURL(kind, kind === "png" ? 2 : 1));
   }));
-  document.getElementById("download").addEventListener("click", () => {
-    const url = URL.createObjectURL(new Blob([data.csv], {type: "text/csv"}));
-    save("softmax.csv", url);
-    setTimeout(() => URL.revokeObjectURL(url), 1000);
-  });
 
   // --- the full table
-  const table = document.getElementById("full");
-  const body = table.tBodies[0];
   const worth = cell => cell.dataset.v === undefined ? cell.textContent : Number(cell.dataset.v);
   const empty = v => v === "";
   function order(a, b) {
     if (typeof a === "number" && typeof b === "number") return a - b;
     return String(a).localeCompare(String(b), "en", {numeric: true});
   }
-  table.tHead.addEventListener("click", e => {
-    const sort = e.target.closest("[data-sort]");
-    if (!sort) return;
+  function sortBy(table, sort) {
+    const body = table.tBodies[0];
     const i = Number(sort.dataset.sort), head = sort.closest("th");
     const down = head.getAttribute("aria-sort") === "ascending";
     table.querySelectorAll("[aria-sort]").forEach(h => h.setAttribute("aria-sort", "none"));
@@ -145,16 +137,24 @@
     const rows = [...body.rows].map(r => [worth(r.cells[i]), r]);
     rows.sort(([a], [b]) => empty(a) || empty(b) ? empty(a) - empty(b) : down ? order(b, a) : order(a, b));
     body.append(...rows.map(([, r]) => r));
-  });
-  document.getElementById("filter").addEventListener("input", e => {
-    const wanted = e.target.value.toLowerCase().split(/\s+/).filter(Boolean);
+  }
+  function filter(table, text) {
+    const wanted = text.toLowerCase().split(/\s+/).filter(Boolean);
     let shown = 0;
-    for (const row of body.rows) {
+    for (const row of table.tBodies[0].rows) {
       const text = [...row.cells].map(c => c.textContent.toLowerCase()).join(" ");
       row.hidden = !wanted.every(w => text.includes(w));
       shown += !row.hidden;
     }
-    document.getElementById("count").textContent = `${shown} of ${body.rows.length} rows`;
+    document.getElementById("count").textContent = `${shown} of ${table.tBodies[0].rows.length} rows`;
+  }
+  const table = document.getElementById("full"); // absent where a file holds no points
+  table?.querySelectorAll("[data-sort]").forEach(b => b.addEventListener("click", () => sortBy(table, b)));
+  document.getElementById("filter")?.addEventListener("input", e => filter(table, e.target.value));
+  document.getElementById("download")?.addEventListener("click", () => {
+    const url = URL.createObjectURL(new Blob([data.csv], {type: "text/csv"}));
+    save("softmax.csv", url);
+    setTimeout(() => URL.revokeObjectURL(url), 1000);
   });
 
   drawAll().then(() => { root.dataset.drawn = "yes"; });

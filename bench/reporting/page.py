@@ -23,14 +23,14 @@ MARKS = {"*": "★", "~": "≈", "": ""}
 def html(report, figures):
     """The whole page as text."""
     by_key = {f.key: f for f in figures}
-    parts = {"comparison": comparison(report), "few": few(report), "doubts": doubts(report), "table": full(report),
+    parts = {"comparison": comparison(report), "few": few(report), "doubts": doubts(report), "table": full(report) if report.points else None,
              "environment": environment(report)}
     environ = jinja2.Environment(loader=jinja2.FileSystemLoader(HERE), autoescape=True, trim_blocks=True)
     return environ.get_template("page.html").render(
         css=colours_css() + (HERE / "page.css").read_text(encoding="utf-8"),
         js=(HERE / "page.js").read_text(encoding="utf-8"), vega=charts.javascript(), data=data_json(report, figures),
         devices=devices(report), files=words.several(len(report.sources), "file"),
-        simulated_only=report.simulated_only, no_times=table.NO_TIMES.split(": ", 1)[1].capitalize(),
+        simulated_only=report.simulated_only, no_times=table.NO_TIMES,
         summary=" ".join(summary.sentences(report)).replace("N = ", "N\u00a0=\u00a0"),
         sections=sections(by_key, parts), figures=by_key, switches=switches(report), guards=guards(report),
         dtypes=[d for d in DTYPES if any(d in f.dtypes for f in figures)], comparison=parts["comparison"],

@@ -16,7 +16,7 @@ COLUMNS = ("file", "device", "commit", "cache", "series", "dtype", "rows", "cols
            "bytes_per_call", "bytes_per_second", "of_copy", "of_peak", "model_bytes", "requested_bytes", "sector_bytes",
            "dram_bytes", "launches", "barriers", "occupancy", "max_ulp", "samples", "calls_per_sample", "fastest",
            "flags", "label", "message")
-NO_TIMES = "NO TIMES: everything here was counted by the simulator, which has no clock of a GPU. Counts only."
+NO_TIMES = "Everything here was counted by the simulator, which has no clock of a GPU. Counts only."
 
 
 def ascii_only(text):
@@ -227,7 +227,7 @@ def doubts(report):
 
 def text(report, width):
     """The whole report for a terminal."""
-    lines = [NO_TIMES, ""] if report.simulated_only else []
+    lines = [f"NO TIMES. {NO_TIMES}", ""] if report.simulated_only else []
     for s in report.sources:
         f = s.facts
         said = [str(f[k]) for k in ("device", "commit", "date", "cache", "input") if f.get(k)]
