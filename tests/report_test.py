@@ -231,6 +231,16 @@ class Numbers(Folder):
         self.assertIn("n/a", self.text(path))
         self.assertEqual([(p["seconds"], p["bytes_per_second"]) for p in self.points(path)][:2], [(None, None)] * 2)
 
+    def test_quantities_that_cannot_be(self):
+        odd = [dict(real_time=1e308), dict(bytes_per_second=1e-300), dict(of_copy=1e-300), dict(of_copy=-1.0),
+               dict(bytes_per_second=-1.0), dict(max_ulp=10**400), dict(samples="many"), dict(bytes_per_call=True)]
+        for one in odd:
+            with self.subTest(str(one)[:60]):
+                some = entries("stage-00", "f32", 4096, 1024, 1e-5, of_copy=0.5)
+                path = self.file("gb.json", [{**e, **one} for e in some] + entries("stage-01", "f32", 4096, 1024, 1e-5))
+                self.assertIn("3355", self.text(path))
+                self.assertGreaterEqual(len(self.points(path)), 2)
+
     def test_bytes_that_disagree_with_the_time(self):  # [T72]
         some = entries("stage-00", "f32", 1024, 1024, 1e-5)
         for e in some:

@@ -10,7 +10,7 @@ BYTES = {"f32": 4, "f16": 2, "bf16": 2}
 FEW_ROWS, FEW_ELEMENTS = 128, 1 << 24  # at most so many rows and fewer elements: decoding, judged by its time
 ABOVE_ROOF = 1.005  # what prints as 1.01 or more
 NOISY = 0.05
-LARGEST, SHORTEST = 1e24, 1e-12  # no quantity is larger, no time in seconds shorter
+LARGEST, SHORTEST = 1e24, 1e-12  # no quantity is larger or (but 0) below its inverse, no time in seconds shorter
 LIES = {
     "none": "every guard on",
     "allocate": "memory is allocated and freed while the clock runs",
@@ -138,7 +138,7 @@ def finite(value):
     """The value as a float, or None if it is no finite number, or one that no quantity here can be."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
-    return float(value) if abs(value) < LARGEST else None  # false for NaN
+    return float(value) if value == 0 or 1 / LARGEST < abs(value) < LARGEST else None  # NaN is neither
 
 
 def status_of(message, skipped=False):
