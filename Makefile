@@ -6,6 +6,8 @@ APT_PACKAGES = g++ make cmake ninja-build git python3 \
   libboost-context-dev libcli11-dev libfmt-dev nlohmann-json3-dev libeigen3-dev libbenchmark-dev catch2
 APT_PACKAGES_HIP = hipcc libamdhip64-dev rocm-device-libs
 APT_PACKAGES_DOCS = doxygen graphviz clang-format
+APT_PACKAGES_REPORT = python3-venv
+VENV = $(BUILD)/venv
 
 STAGES := $(patsubst stages/%/kernel.cuh,%,$(wildcard stages/*/kernel.cuh))
 NUMBERS := $(sort $(foreach s,$(STAGES),$(firstword $(subst _, ,$(s)))))
@@ -17,9 +19,12 @@ help:
 	@echo "make stages           build all stages:"
 	@for s in $(STAGES); do echo "                        $$s"; done
 	@echo "make test             test everything that this machine can test"
+	@echo "make report           benchmark what this machine can, then write report.html; QUICK=1 takes less time,"
+	@echo "                      FROM=a.json,b.json measures nothing and compares these files"
 	@echo "make format           format the code; make check-format only looks"
 	@echo "make docs             API reference in docs/html (warnings are errors)"
 	@echo "make setup-hip        HIP compiler for AMD GPUs;  make setup-docs  Doxygen and clang-format"
+	@echo "make setup-report     Python packages for the charts, in $(VENV)"
 	@echo "CMAKE_FLAGS=...       options for CMake, such as -DSOFTMAX_CUDA=OFF -DSOFTMAX_HIP=OFF (quicker builds)"
 	@echo "make clean            remove build folders and programs"
 
@@ -43,6 +48,35 @@ setup-hip: setup
 	$(call install_packages,$(APT_PACKAGES_HIP))
 setup-docs: setup
 	$(call install_packages,$(APT_PACKAGES_DOCS))
+
+# --- the report: charts need Python packages, kept apart in $(VENV)
+.PHONY: report setup-report
+setup-report: $(VENV)/ready
+$(VENV)/ready: bench/requirements.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "setup-report: $(PYTHON) is older than Python 3.11, which the charts need: give PYTHON=python3.11 or newer."; exit 2; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2> /dev/null || $(MAKE) --no-print-directory install-venv
+	@$(PYTHON) -c 'import ensurepip, venv' 2> /dev/null || { \
+	  echo "setup-report: $(PYTHON) has no module venv: install python3-venv."; exit 2; }
+	@mkdir -p $(BUILD) && rm -rf $(VENV) && echo "setup-report: installing into $(VENV)" && \
+	{ $(PYTHON) -m venv $(VENV) && $(VENV)/bin/python -m pip install --disable-pip-version-check -q -r $<; } \
+	  > $(BUILD)/venv.log 2>&1 || { tail -n 1 $(BUILD)/venv.log; \
+	  echo "setup-report: the packages could not be installed; is there a network? The whole output is in $(BUILD)/venv.log."; \
+	  exit 2; }
+	@touch $@
+.PHONY: install-venv
+install-venv:
+	$(call install_packages,$(APT_PACKAGES_REPORT))
+
+comma := ,
+report: setup-report $(if $(FROM),,$(BUILD)/CMakeCache.txt)
+ifdef FROM
+	@$(VENV)/bin/python bench/report.py $(subst $(comma), ,$(FROM))
+else
+	@cmake --build $(BUILD) --parallel $(JOBS) --target $(addprefix bench-,$(NUMBERS))
+	@files="$$($(VENV)/bin/python bench/run.py --bin $(BUILD)/bin --out $(BUILD)/report $(if $(QUICK),--quick))"; ran=$$?; \
+	if [ -n "$$files" ]; then $(VENV)/bin/python bench/report.py $$files || exit; fi; exit $$ran
+endif
 
 # --- programs: built in $(BUILD), linked into this folder
 # CMAKE_FLAGS on the command line configures again.
@@ -79,4 +113,4 @@ docs:
 	@doxygen docs/Doxyfile && echo "docs: docs/html/index.html"
 
 clean:
-	rm -rf $(BUILD) docs/html stage-[0-9][0-9]
+	rm -rf $(BUILD) docs/html stage-[0-9][0-9] report.html

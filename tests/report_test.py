@@ -1,0 +1,503 @@
+#!/usr/bin/env python3
+"""bench/report.py: what it says about good and doubtful numbers, and every mistake with its sentence and exit code 2.
+
+Run by CTest as: report_test.py PYTHON, the Python that has the packages of bench/requirements.txt (make setup-report).
+Without them the charts are not tested; if the rest is right, the exit code is 77: skipped.
+
+The inputs are Google Benchmark's JSON, made from the measured numbers in bench/results. Peers and lies are synthetic.
+"""
+import copy
+import csv
+import io
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+RESULTS = ROOT / "bench" / "results"
+PYTHON = str(ROOT / "build/venv/bin/python")
+if len(sys.argv) > 1 and "/" in sys.argv[1]:
+    PYTHON = sys.argv.pop(1)
+if not os.access(PYTHON, os.X_OK):
+    PYTHON = sys.executable
+CHARTS = subprocess.run([PYTHON, "-c", "import altair, vl_convert"], capture_output=True).returncode == 0
+CONTEXT = {"date": "2026-11-30T09:01:20+00:00", "host_name": "host", "num_cpus": 16, "library_build_type": "release",
+           "backend": "cuda", "device": "NVIDIA H200", "architecture": "sm_90", "driver": "580.159.04",
+           "toolkit": "13.0",
+           "clock_sm_mhz": "1980", "clock_memory_mhz": "3201", "peak_bytes_per_second": "4.8e12",
+           "l2_bytes": "62914560",
+           "commit": "5bf2d154a9b6", "build_type": "Release", "input": "normal, seed 1", "cache": "cold",
+           "program": "bench-all"}
+
+
+def report(*args, env=None, stdout=subprocess.PIPE):
+    return subprocess.run([PYTHON, str(ROOT / "bench" / "report.py"), *map(str, args)], stdout=stdout,
+                          stderr=subprocess.PIPE, env={**os.environ, "PYTHONUTF8": "0", **(env or {})}, timeout=300)
+
+
+def strict(text):
+    def no_constant(name):
+        raise ValueError(name)
+    return json.loads(text, parse_constant=no_constant)
+
+
+def entries(series, dtype, rows, cols, seconds, low=None, high=None, lie="", label="", **counters):
+    """The aggregates of one benchmark, as Google Benchmark writes them."""
+    lie = f"/lie:{lie}" if lie else ""
+    run_name = f"{series}/dtype:{dtype}/rows:{rows}/cols:{cols}{lie}/iterations:1/repeats:25/manual_time"
+    size = 2 * rows * cols * (4 if dtype == "f32" else 2)
+    made = []
+    for aggregate, value in (("mean", seconds), ("median", seconds), ("min", low or seconds), ("max", high or seconds)):
+        made.append({"name": f"{run_name}_{aggregate}", "run_name": run_name, "run_type": "aggregate",
+                     "repetitions": 25, "threads": 1, "aggregate_name": aggregate, "aggregate_unit": "time",
+                     "iterations": 25,
+                     "real_time": value * 1e6, "cpu_time": 1.0, "time_unit": "us", "label": label, "rows": rows,
+                     "cols": cols, "bytes_per_call": size, "bytes_per_second": size / value if value else 0,
+                     "samples": 25, **counters})
+    return made
+
+
+def failed(series, dtype, rows, cols, message):
+    run_name = f"{series}/dtype:{dtype}/rows:{rows}/cols:{cols}/manual_time"
+    return {"name": run_name, "run_name": run_name, "run_type": "iteration", "repetitions": 25, "repetition_index": 0,
+            "error_occurred": True, "error_message": message, "iterations": 0, "real_time": 0.0, "time_unit": "us"}
+
+
+def from_ladder():
+    """bench/results/h200_ladder.json in Google Benchmark's form."""
+    made, copies = [], {}
+    for run in json.loads((RESULTS / "h200_ladder.json").read_text())["runs"]:
+        at = (run["stage"], run["dtype"], run["rows"], run["cols"])
+        if "refused" in run:
+            made.append(failed(*at, run["refused"]))
+            continue
+        t = run["time"]
+        made += entries(*at, t["seconds"], t["fastest"], t["slowest"], of_copy=t["fraction_of_copy"],
+                        of_peak=t["bytes_per_second"] / 4.8e12,
+                        max_ulp=run["check"]["largest_ulp"])
+        speed = t["bytes_per_second"] / t["fraction_of_copy"]
+        copies[at[1:]] = max(copies.get(at[1:], 0), speed)
+    for (dtype, rows, cols), speed in copies.items():
+        size = 2 * rows * cols * (4 if dtype == "f32" else 2)
+        made += entries("copy", dtype, rows, cols, size / speed, of_copy=1.0, label="16-byte vectors, 1 a thread")
+    return made
+
+
+def simulated():
+    """Two stages counted without a clock; the bytes are those of their formulas."""
+    made = []
+    for stage, factor, launches in (("stage-00", 8, 5), ("stage-02", 2, 1)):
+        for dtype, element in (("f32", 4), ("bf16", 2)):
+            for rows, cols in ((64, 256), (64, 1024)):
+                counted = factor * rows * cols * element
+                one = entries(stage, dtype, rows, cols, 0.0, model_bytes=counted, requested_bytes=counted,
+                              sector_bytes=counted, launches=launches, barriers=3, occupancy=0.75, max_ulp=0.5)
+                made += [{k: v for k, v in e.items() if k != "bytes_per_second"} for e in one]
+    return made
+
+
+class Folder(unittest.TestCase):
+    def setUp(self):
+        self.holder = tempfile.TemporaryDirectory()
+        self.folder = Path(self.holder.name)
+        self.addCleanup(self.holder.cleanup)
+
+    def file(self, name, benchmarks, **context):
+        path = self.folder / name
+        path.write_text(json.dumps({"context": {**CONTEXT, **context}, "benchmarks": benchmarks}))
+        return path
+
+    def text(self, *args, **options):
+        r = report(*args, "--no-html", **options)
+        self.assertEqual(r.returncode, 0, r.stderr.decode())
+        return r.stdout.decode("ascii")  # any terminal can show it
+
+    def points(self, *args):
+        out = self.folder / "points.json"
+        r = report(*args, "--no-html", "--quiet", "--json", out)
+        self.assertEqual(r.returncode, 0, r.stderr.decode())
+        return strict(out.read_text())["points"]
+
+    def point(self, points, series, cols, dtype="f32", **more):
+        found = [p for p in points if (p["series"], p["cols"], p["dtype"]) == (series, cols, dtype)
+                 and all(p[k] == v for k, v in more.items())]
+        self.assertEqual(len(found), 1, (series, cols, found))
+        return found[0]
+
+
+class Numbers(Folder):
+    def test_google_benchmark_and_the_ladder_say_the_same(self):
+        ours = self.points(self.file("gb.json", from_ladder()))
+        ladder = self.points(RESULTS / "h200_ladder.json")
+        self.assertEqual(len(ours), len(ladder))
+        for a, b in zip(ours, ladder):
+            self.assertEqual((a["series"], a["dtype"], a["rows"], a["cols"], a["status"], a["fastest"]),
+                             (b["series"], b["dtype"], b["rows"], b["cols"], b["status"], b["fastest"]))
+            if a["seconds"]:
+                self.assertAlmostEqual(a["bytes_per_second"] / b["bytes_per_second"], 1, places=9)
+
+    def test_the_table_fits_and_shows_what_has_no_number(self):
+        text = self.text(self.file("gb.json", from_ladder()))
+        self.assertNotIn("\x1b", text)
+        self.assertLessEqual(max(map(len, text.splitlines())), 120)
+        self.assertEqual(text.count("too wide"), 8 + 3)  # each point in its cell, each kind once below
+        self.assertRegex(text, r"(?m)^ +32 +8388608 +74 0\.018 +80 0\.019 +291 0\.069 +2322 0\.55 +3598 0\.85\* "
+                               r"+20 0\.005 +4250$")
+        self.assertIn("stage-02, too wide:", text)
+
+    def test_many_series_are_split_into_panels(self):
+        many = [e for i in range(15) for e in entries(f"stage-{i:02d}", "f32", 1024, 1024, 1e-5 * (i + 1), of_copy=0.9)]
+        text = self.text(self.file("many.json", many))
+        self.assertLessEqual(max(map(len, text.splitlines())), 120)
+        for i in range(15):
+            self.assertIn(f"stage-{i:02d}", text)
+
+    def test_missing_points_are_called_missing(self):
+        some = entries("stage-00", "f32", 1024, 1024, 1e-4) + entries("stage-01", "f32", 512, 2048, 1e-4)
+        self.assertEqual(self.text(self.file("gb.json", some)).count("missing"), 2)
+
+    def test_repetitions_without_aggregates(self):  # [T69]
+        name = "stage-01/dtype:f32/rows:1024/cols:1024/manual_time"
+        some = [{"name": name, "run_name": name, "run_type": "iteration", "repetition_index": i, "real_time": t,
+                 "time_unit": "us", "max_ulp": u} for i, (t, u) in enumerate(((10, 1), (12, 3), (11, 2)))]
+        p = self.point(self.points(self.file("gb.json", some)), "stage-01", 1024)
+        self.assertAlmostEqual(p["seconds"], 11e-6)
+        self.assertAlmostEqual(p["spread"], 2 / 11)
+        self.assertEqual((p["max_ulp"], p["samples"]), (3, 3))
+        self.assertAlmostEqual(p["bytes_per_second"], 2 * 4 * 2**20 / 11e-6)  # [T71]
+        self.assertIn("noisy", p["flags"])
+
+    def test_no_winner_inside_the_noise(self):  # [T69]
+        base = entries("stage-00", "f32", 4096, 1024, 50e-6, 49.9e-6, 50.1e-6)
+        near = entries("stage-01", "f32", 4096, 1024, 10e-6, 9.9e-6, 10.2e-6)
+        for fast, says in ((9.9e-6, ["", "within noise", "within noise"]), (9e-6, ["", "", "alone"])):
+            last = entries("stage-02", "f32", 4096, 1024, fast, fast - 1e-7, fast + 1e-7)
+            points = self.points(self.file("gb.json", base + near + last))
+            self.assertEqual([self.point(points, f"stage-0{i}", 1024)["fastest"] for i in range(3)], says)
+
+    def test_above_the_roof_is_flagged_and_wins_nothing(self):  # [T64] [T67]
+        some = (entries("stage-01", "f32", 4096, 1024, 10e-6, of_copy=0.9)
+                + entries("stage-02", "f32", 4096, 1024, 5e-6, of_copy=1.8)
+                + entries("copy", "f32", 4096, 1024, 9e-6, of_copy=1.0))
+        path = self.file("gb.json", some)
+        points = self.points(path)
+        self.assertEqual([(self.point(points, s, 1024)["flags"], self.point(points, s, 1024)["fastest"])
+                          for s in ("stage-01", "stage-02")], [("", "alone"), ("cache", "")])
+        text = self.text(path)
+        self.assertRegex(text, r"1\.80 cache\b(?![*~])")
+        self.assertIn("Above the copy", text)
+
+    def test_warm_numbers_are_labelled(self):  # [T67]
+        path = self.file("gb.json", entries("stage-01", "f32", 4096, 1024, 10e-6, of_copy=0.9), cache="warm")
+        self.assertEqual(self.points(path)[0]["fastest"], "")
+        self.assertIn("0.90 warm", self.text(path))
+
+    def test_errors_and_skips_appear(self):  # [T73]
+        skipped = {**failed("torch-compile", "f32", 4096, 1024, ""), "skipped": True,
+                   "skip_message": "torch is not installed"}
+        skipped.pop("error_occurred")
+        path = self.file("gb.json", entries("stage-01", "f32", 4096, 1024, 10e-6) + [skipped]
+                         + [failed("stage-00", "f32", 4096, 1024, "out of memory"),
+                            failed("stage-02", "f32", 4096, 1024, "boom"),
+                            failed("stage-03", "f32", 4096, 1024, "wrong result at row 3")])
+        text = self.text(path)
+        for word in ("no memory", "FAILED", "WRONG", "skipped", "torch is not installed", "boom"):
+            self.assertIn(word, text)
+        self.assertEqual([p["status"] for p in self.points(path)][:4], ["no memory", "right", "failed", "wrong"])
+
+    def test_nan_and_infinity(self):  # [T74]
+        some = (entries("stage-00", "f32", 4096, 1024, 10e-6, max_ulp=float("nan"))
+                + entries("stage-01", "f32", 4096, 1024, 10e-6, of_copy=float("inf"), max_ulp=2.0)
+                + entries("stage-02", "f32", 4096, 1024, 10e-6, of_copy=0.5, max_ulp=2.0))
+        path = self.file("gb.json", some)
+        self.assertIn("NaN", path.read_text())
+        points = self.points(path)
+        self.assertEqual([p["status"] for p in points[:3]], ["wrong", "right", "right"])
+        self.assertIsNone(points[0]["max_ulp"])
+        self.assertIsNone(points[1]["of_copy"])
+        text = self.text(path)
+        self.assertIn("WRONG", text)
+        self.assertIn("n/a", text)
+        self.assertIn("0.50", text)
+
+    def test_zero_and_negative_times(self):  # [T70]
+        some = [e for i, t in enumerate((0.0, -1e-6, 1e-6)) for e in entries(f"stage-0{i}", "f32", 1, 1, t)]
+        path = self.file("gb.json", some)
+        self.assertIn("n/a", self.text(path))
+        self.assertEqual([(p["seconds"], p["bytes_per_second"]) for p in self.points(path)][:2], [(None, None)] * 2)
+
+    def test_quantities_that_cannot_be(self):
+        odd = [dict(real_time=1e308), dict(bytes_per_second=1e-300), dict(of_copy=1e-300), dict(of_copy=-1.0),
+               dict(bytes_per_second=-1.0), dict(max_ulp=10**400), dict(samples="many"), dict(bytes_per_call=True)]
+        for one in odd:
+            with self.subTest(str(one)[:60]):
+                some = entries("stage-00", "f32", 4096, 1024, 1e-5, of_copy=0.5)
+                path = self.file("gb.json", [{**e, **one} for e in some] + entries("stage-01", "f32", 4096, 1024, 1e-5))
+                self.assertIn("3355", self.text(path))
+                self.assertGreaterEqual(len(self.points(path)), 2)
+
+    def test_bytes_that_disagree_with_the_time(self):  # [T72]
+        some = entries("stage-00", "f32", 1024, 1024, 1e-5)
+        for e in some:
+            e["bytes_per_second"] *= 4
+        self.assertIn("time and bytes disagree", self.points(self.file("gb.json", some))[0]["flags"])
+
+    def test_locale_makes_no_difference(self):  # [T75]
+        path = self.file("gb.json", from_ladder())
+        texts = []
+        for locale in ("C", "de_DE.UTF-8"):
+            env = {"LC_ALL": locale, "LANG": locale}
+            r = report(path, "--no-html", "--csv", self.folder / "t.csv", "--json", self.folder / "t.json", env=env)
+            texts.append((r.stdout, (self.folder / "t.csv").read_bytes(), (self.folder / "t.json").read_bytes()))
+        self.assertEqual(texts[0], texts[1])
+
+    def test_csv_has_every_point(self):
+        path = self.file("gb.json", from_ladder())
+        report(path, "--no-html", "--quiet", "--csv", self.folder / "t.csv")
+        rows = list(csv.DictReader(io.StringIO((self.folder / "t.csv").read_text())))
+        self.assertEqual(len(rows), len(self.points(path)))
+        self.assertEqual(float(rows[0]["seconds"]), self.points(path)[0]["seconds"])
+
+    def test_simulator_only(self):
+        text = self.text(self.file("sim.json", simulated(), backend="sim", device="NVIDIA H200"))
+        self.assertTrue(text.startswith("NO TIMES"), text)
+        self.assertNotIn("GB/s", text)
+        self.assertRegex(text, r"stage-00 +64x1024 +f32 +8\.00 +8\.00 +8\.00 +- +5 +3 +75 %")
+
+    def test_counters_add_dram(self):
+        points = self.points(RESULTS / "h200_stages.json", self.file("gb.json", from_ladder()))
+        p = self.point(points, "stage-00", 8192, rows=4096)
+        self.assertAlmostEqual(p["dram_bytes"] / (4096 * 8192 * 4), 7.59, places=2)
+
+    def test_two_commits(self):
+        old = from_ladder()
+        new = copy.deepcopy(old)
+        for e in new:
+            if e["run_name"].startswith("stage-03/") and not e.get("error_occurred"):
+                e["real_time"] /= 2
+                e["bytes_per_second"] *= 2
+        text = self.text(self.file("old.json", old), self.file("new.json", new, commit="0123456789ab"))
+        self.assertIn("f32, 5bf2d15: GB/s", text)
+        self.assertIn("f32, 0123456: GB/s", text)
+        self.assertRegex(text, r"stage-03 +f32 +x2\.00 +10 shapes +10 faster +0 slower")
+        self.assertRegex(text, r"stage-00 +f32 +x1\.00 +13 shapes +0 faster +0 slower +13 within noise")
+
+    def test_files_of_one_run_are_one_series_and_repeated_runs_are_not(self):
+        a, b = entries("stage-00", "f32", 4096, 1024, 1e-5), entries("stage-01", "f32", 4096, 1024, 1e-5)
+        self.assertNotIn("Against", self.text(self.file("a.json", a), self.file("b.json", b)))
+        self.assertIn("Against a.json (geometric", self.text(self.file("a.json", a + b), self.file("c.json", a)))
+
+    def test_lies_stand_beside_the_truth(self):
+        some = (entries("stage-02", "f32", 4096, 1024, 1e-5, of_copy=0.9)
+                + entries("stage-02", "f32", 4096, 1024, 1e-5, lie="none")
+                + entries("stage-02", "f32", 4096, 1024, 1e-6, lie="nosync", of_copy=9))
+        text = self.text(self.file("gb.json", some))
+        self.assertRegex(text, r"stage-02 +4096x1024 f32 +nosync +33554 GB/s +3355 GB/s +x10\.0")
+        points = self.points(self.file("gb.json", some))
+        self.assertEqual(self.point(points, "stage-02", 1024, lie="")["fastest"], "alone")
+
+    def test_a_wide_matrix_of_few_rows_stays_in_the_main_table(self):
+        some = entries("stage-05", "f32", 16, 1 << 20, 1e-4, of_copy=0.5) + entries("stage-05", "f32", 16, 1024, 1e-6)
+        text = self.text(self.file("gb.json", some))
+        self.assertRegex(text, r"1048576 +16 +1342 0\.50")
+        self.assertRegex(text, r"few rows[^\n]*\n[^\n]*\n1024 +16 +1\.000")
+
+    def test_few_rows_are_judged_by_time(self):
+        some = (entries("stage-02", "bf16", 8, 128256, 4.2e-6, of_copy=0.5)
+                + entries("copy", "bf16", 8, 128256, 2.1e-6, of_copy=1.0))
+        self.assertRegex(self.text(self.file("gb.json", some)),
+                         r"few rows[^\n]*\n[^\n]*\n128256 +8 +4\.200 x2\.00\* +2\.100")
+
+
+class Mistakes(Folder):
+    """Each is one sentence on stderr, exit code 2, nothing on stdout, and no file."""
+
+    def refused(self, *args, says):
+        r = report(*args, "--no-html" if "--html" not in args else "--quiet")
+        error = r.stderr.decode()
+        self.assertEqual(r.returncode, 2, error)
+        self.assertEqual(r.stdout, b"")
+        self.assertEqual(len(error.strip().splitlines()), 1, error)
+        self.assertTrue(error.startswith("report: ") and error.rstrip().endswith("."), error)
+        self.assertRegex(error, says)
+        self.assertEqual([p.name for p in self.folder.rglob("*.unfinished")], [])
+
+    def broken(self, text, says):
+        path = self.folder / "x.json"
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        self.refused(path, says=says)
+
+    def test_inputs(self):
+        self.refused(self.folder / "none.json", says="cannot read .*none.json: No such file")
+        self.refused(self.folder, says="cannot read .*: Is a directory")
+        self.broken("", "broken JSON")
+        self.broken('{"context": {}, "benchmarks": [', "broken JSON .line 1")
+        self.broken(b"\xff\xfe\x00", "no text file")
+        self.broken("[1, 2]", "not known here")
+        self.broken('{"a": 1}', "not known here")
+        self.broken("[" * 100000, "broken JSON|nested")
+        self.broken('{"context": {}, "benchmarks": []}', "holds no result")
+        self.broken('{"context": {}, "benchmarks": [{"name": "BM_other/8", "real_time": 1}]}', "holds no result")
+        self.broken('{"context": {}, "benchmarks": [3]}', "cannot be understood")
+        self.broken('{"runs": [{"stage": "stage-00"}]}', "cannot be understood")
+        self.broken('{"runs": []}', "holds no result")
+        path = self.file("gb.json", entries("stage-00", "f32", 64, 64, 1e-6))
+        self.refused(path, path, says="given twice")
+
+    def test_a_good_file_beside_a_bad_one_writes_nothing(self):
+        path = self.file("gb.json", entries("stage-00", "f32", 64, 64, 1e-6))
+        (self.folder / "bad.json").write_text("{")
+        self.refused(path, self.folder / "bad.json", "--csv", self.folder / "t.csv", says="bad.json is broken")
+        self.assertFalse((self.folder / "t.csv").exists())
+
+    def test_outputs(self):
+        path = self.file("gb.json", entries("stage-00", "f32", 64, 64, 1e-6))
+        for option in ("--csv", "--json"):
+            self.refused(path, "--quiet", option, self.folder / "none" / "t", says="cannot write .*No such file")
+            self.refused(path, "--quiet", option, self.folder, says="cannot write .*directory")
+
+    def test_options(self):
+        self.refused(says="required: FILE.json; see --help")
+        self.refused("a.json", "--nonsense", says="--nonsense; see --help")
+
+    def test_a_full_disk_is_no_success(self):
+        path = self.file("gb.json", entries("stage-00", "f32", 64, 64, 1e-6))
+        with open("/dev/full", "w") as full:
+            r = report(path, "--no-html", stdout=full)
+        self.assertEqual(r.returncode, 2)
+        self.assertIn(b"standard output", r.stderr)
+
+    def test_without_the_packages(self):
+        if subprocess.run([sys.executable, "-c", "import altair"], capture_output=True).returncode == 0:
+            self.skipTest("this Python has them")
+        path = self.file("gb.json", entries("stage-00", "f32", 64, 64, 1e-6))
+        command = [sys.executable, ROOT / "bench" / "report.py", path, "--html", self.folder / "r.html"]
+        r = subprocess.run([str(c) for c in command], capture_output=True, text=True)
+        self.assertEqual(r.returncode, 2)
+        self.assertIn("make setup-report", r.stderr)
+        self.assertEqual(len(r.stderr.strip().splitlines()), 1)
+
+
+@unittest.skipUnless(CHARTS, "altair and vl-convert are not installed: run make setup-report")
+class Page(Folder):
+    def page(self, *args, name="r.html"):
+        out = self.folder / name
+        r = report(*args, "--quiet", "--html", out)
+        self.assertEqual(r.returncode, 0, r.stderr.decode())
+        return out.read_text(encoding="utf-8")
+
+    def without_scripts(self, text):
+        return re.sub(r"<script.*?</script>", "", text, flags=re.S)
+
+    def test_every_part_is_there_and_nothing_is_asked_of_the_network(self):  # [T92]
+        some = (from_ladder()
+                + entries("cudnn", "f32", 262144, 1024, 5.1e-4, of_copy=0.98, label="synthetic, for a test")
+                + entries("stage-02", "f32", 8, 1024, 4e-6, of_copy=0.5)
+                + entries("stage-02", "f32", 65536, 4096, 1e-3, lie="none")
+                + entries("stage-02", "f32", 65536, 4096, 1e-5, lie="nosync"))
+        text = self.page(self.file("gb.json", some), self.file("sim.json", simulated(), backend="sim"),
+                         RESULTS / "h200_stages.json", RESULTS / "h200_tune.json")
+        charts = ["speed", "steps", "bytes", "warps", "occupancy", "error", "lies"]
+        for key in charts + ["few", "doubts", "table", "environment"]:
+            self.assertIn(f'<section id="{key}"', text)
+            self.assertIn(f'<a href="#{key}">', text)
+        self.assertNotRegex(text, r"""(src|srcset|action|poster)\s*=\s*["']?(https?:)?//""")
+        self.assertEqual(re.findall(r"""<link[^>]*href=(?!["']?data:)""", text), [])
+        self.assertNotRegex(self.without_scripts(text), r"@import|url\(")
+        data = strict(re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.S)[1])
+        self.assertEqual([f["key"] for f in data["figures"]], charts)
+        self.assertNotIn('"url"', json.dumps([f["spec"] for f in data["figures"]]))
+
+    def test_facts_of_the_machine(self):
+        text = self.page(self.file("gb.json", from_ladder()))
+        self.assertIn('<th scope="row">peak by data sheet, GB/s</th><td>4800</td>', text)
+        self.assertIn('<th scope="row">L2 cache, MiB</th><td>60.0</td>', text)
+        self.assertIn('<th scope="row">clock, MHz</th><td>1980</td>', text)
+        data = strict(re.search(r'id="data">(.*?)</script>', text, re.S)[1])
+        self.assertEqual(data["figures"][0]["spec"]["datasets"]["peak"], [{"GB/s": 4800}])
+        text = self.page(self.file("gb.json", from_ladder(), peak_bytes_per_second="unknown", l2_bytes="0"))
+        self.assertNotIn('<th scope="row">peak by data sheet', text)
+
+    def test_accessible(self):
+        text = self.without_scripts(self.page(self.file("gb.json", from_ladder())))
+        for piece in ('<html lang="en">', "<main", "<nav aria-label", "<header>", "<footer>", 'class="skip"',
+                      'aria-sort="none"', 'scope="col"', 'scope="row"', "aria-live"):
+            self.assertIn(piece, text)
+        self.assertEqual(text.count("<h1"), 1)
+        charts = re.findall(r'<div class="chart"[^>]*>', text)
+        self.assertEqual(len(charts), 3)
+        for chart in charts:
+            self.assertRegex(chart, r'role="img" aria-label="[^"]{40,}"')
+        self.assertEqual(text.count("<details>"), len(charts))  # the numbers as a table
+        ids = re.findall(r'\bid="([^"]+)"', text)
+        self.assertEqual(len(ids), len(set(ids)))
+
+    def test_headline_is_two_sentences_from_the_data(self):
+        text = self.page(self.file("gb.json", from_ladder()))
+        lead = re.search(r'class="lead">(.*?)</p>', text)[1]
+        self.assertIn("reaches 0.49 to 0.97 of the best copy", lead)
+        self.assertIn("stage-04 is 5.36 times as fast as stage-00", lead)
+        self.assertEqual(len(re.findall(r"[a-z)]\.(?: |$)", lead)), 2)
+
+    def test_simulator_only(self):
+        text = self.page(self.file("sim.json", simulated(), backend="sim"))
+        self.assertIn("<strong>No times.</strong>", text)
+        self.assertNotIn('<section id="speed"', text)
+        self.assertIn("Requested bytes equal the model at 8 of 8 points.", text)
+
+    def test_text_from_files_cannot_become_markup(self):
+        evil = '</script><script>alert(1)</script><img src="http://x/">'
+        text = self.page(self.file("gb.json", entries("stage-00", "f32", 4096, 64, 1e-6, label=evil) +
+                                   [failed("stage-01", "f32", 4096, 64, evil)], device=evil, commit=evil))
+        self.assertFalse("<script>alert" in text)
+        self.assertFalse("<img" in self.without_scripts(text))
+        self.assertEqual(text.count("</script>"), 3)
+
+    def test_nan_and_only_errors(self):  # [T74]
+        some = entries("stage-00", "f32", 4096, 1024, 10e-6, max_ulp=float("nan"), of_copy=float("-inf"))
+        text = self.page(self.file("gb.json", some + [failed("stage-01", "f32", 4096, 1024, "boom")]))
+        strict(re.search(r'id="data">(.*?)</script>', text, re.S)[1])
+        self.assertIn("WRONG", text)
+        self.assertIn("boom", self.page(self.file("only.json", [failed("stage-01", "f32", 4096, 1024, "boom")])))
+
+    def test_locale_makes_no_difference(self):  # [T75]
+        path = self.file("gb.json", from_ladder())
+        pages = []
+        for locale in ("C", "de_DE.UTF-8"):
+            r = report(path, "--quiet", "--html", self.folder / "r.html", env={"LC_ALL": locale, "LANG": locale})
+            self.assertEqual(r.returncode, 0, r.stderr.decode())
+            pages.append((self.folder / "r.html").read_bytes())
+        self.assertEqual(pages[0], pages[1])
+
+    def test_pictures(self):
+        r = report(self.file("gb.json", from_ladder()), "--quiet", "--no-html", "--svg", self.folder / "a" / "svg",
+                   "--png", self.folder / "png")
+        self.assertEqual(r.returncode, 0, r.stderr.decode())
+        names = sorted(p.stem for p in (self.folder / "a" / "svg").iterdir())
+        self.assertEqual(names, ["error-bf16", "error-f32", "speed-bf16", "speed-f32", "steps-bf16", "steps-f32"])
+        self.assertEqual(names, sorted(p.stem for p in (self.folder / "png").iterdir()))
+        for p in (self.folder / "a" / "svg").iterdir():
+            self.assertIn("</svg>", p.read_text(encoding="utf-8"))
+        for p in (self.folder / "png").iterdir():
+            self.assertEqual(p.read_bytes()[:4], b"\x89PNG")
+
+    def test_unwritable_page(self):
+        path = self.file("gb.json", entries("stage-00", "f32", 4096, 64, 1e-6))
+        r = report(path, "--quiet", "--html", self.folder / "none" / "r.html")
+        self.assertEqual(r.returncode, 2)
+        self.assertRegex(r.stderr.decode(), r"^report: cannot write .*\.\n$")
+        self.assertEqual(sorted(p.name for p in self.folder.iterdir()), ["gb.json"])
+
+
+if __name__ == "__main__":
+    result = unittest.main(exit=False).result
+    if not result.wasSuccessful():
+        sys.exit(1)
+    if not CHARTS:
+        print("SKIP: altair and vl-convert are not installed (make setup-report); the charts were not tested")
+    sys.exit(0 if CHARTS else 77)
