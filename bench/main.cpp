@@ -249,7 +249,7 @@ void add_context(const arguments& a, const stage_info& stage, chosen_device& dev
   add("l2_bytes", fmt::format("{}", device.simulated && device.gpu ? device.gpu->l2 : f.l2_bytes));
   add("commit", SOFTMAX_COMMIT);
   add("build_type", SOFTMAX_BUILD_TYPE);
-  add("input", "sums of four uniform numbers, mean 0, deviation 1, seed 1");
+  add("input", "normal (sums of four uniform numbers), seed 1");
   add("cache", a.warm ? "warm" : "cold");
 }
 
