@@ -102,6 +102,8 @@ def main():
     parser.add_argument("--extra-shapes", default="", help="verified")
     parser.add_argument("--commit", default="", help="the commit that was built, where there is no git")
     parser.add_argument("--skip", default="", help="any of shapes,widths,steady,contract,sanitizer,counters")
+    parser.add_argument("--dtype", default="f32,f16,bf16", help="of the widths")
+    parser.add_argument("--only-many", type=int, default=0, help="with this width and wider, at 4096 rows, and no other widths")
     parser.add_argument("--widest-of-many", type=int, default=1048576, help="widest row tried with 4096 rows (34 GB at 1048576 f32)")
     parser.add_argument("--out", required=True)
     args = parser.parse_args()
@@ -130,8 +132,9 @@ def main():
                 print(f"{stage} {m}x{n} {dtype}: {'right' if result.get('pass') else 'WRONG ' + str(result)[:300]}", flush=True)
         write(args.out, report)
         if "widths" not in args.skip:
-            for dtype in DTYPES:
-                for rows, columns in (([1, 5, 131], WIDTHS), ([4096], [n for n in WIDTHS if n <= args.widest_of_many])):
+            many = [n for n in WIDTHS if args.only_many <= n <= args.widest_of_many]
+            for dtype in args.dtype.split(","):
+                for rows, columns in (([4096], many),) if args.only_many else (([1, 5, 131], WIDTHS), ([4096], many)):
                     result = widths(binaries / stage, rows, columns, dtype)
                     good &= not result["wrong"]
                     report["widths"].append(result)

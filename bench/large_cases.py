@@ -34,7 +34,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", default="build", help="build folder with bin/")
     parser.add_argument("--commit", default="", help="the commit that was built, where there is no git")
-    parser.add_argument("--only", default="", help="words of the cases to run, such as 2^32")
+    parser.add_argument("--only", default="", help="words of the cases to run, such as 2^32; several with commas")
     parser.add_argument("--out", required=True)
     args = parser.parse_args()
     programs = Path(args.build) / "bin"
@@ -44,7 +44,7 @@ def main():
               "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"), "cases": []}
     good = True
     for what, rows, cols, dtype, dist, stages in CASES:
-        for number in stages.split(",") if args.only in what else []:
+        for number in stages.split(",") if any(w in what for w in args.only.split(",")) else []:
             program = programs / f"stage-{number}"
             if not program.is_file():
                 counters.stop(2, f"{program} is not built: run make stage-{number} first.")

@@ -141,7 +141,7 @@ def main():
     parser.add_argument("--out", default="build/report", help="folder for the JSON files")
     parser.add_argument("--device", default="auto", choices=["auto", "cuda", "hip", "sim"])
     parser.add_argument("--stages", default="", help="such as 02,03; all that are built if left out")
-    parser.add_argument("--dtype", default="f32,f16,bf16")
+    parser.add_argument("--dtype", default="f32,bf16", help="f16 too with f32,f16,bf16; it behaves as bf16 does")
     parser.add_argument("--quick", action="store_true", help="seven widths in place of eighteen, and no few-row shapes")
     parser.add_argument("--no-peers", action="store_true", help="leave out cuDNN, PyTorch and Triton")
     parser.add_argument("--python", default="python3", help="the Python that has PyTorch, for the peers")

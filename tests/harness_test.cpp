@@ -12,6 +12,7 @@
 
 #include "catch.hpp"
 #include "harness/devices.hpp"
+#include "harness/dram.hpp"
 #include "harness/launch_plan.hpp"
 #include "harness/median.hpp"
 #include "harness/npy.hpp"
@@ -659,4 +660,22 @@ TEST_CASE("element counts print as the field writes them", "[model]") {
                        .writes_f32 = {0, 2}};
   CHECK(k.read_bytes({3, 5, 5, 5}, dtype::f16) == 15 * 2 + 3 * 4);
   CHECK(k.write_bytes({3, 5, 5, 5}, dtype::f16) == 6 * 4);
+}
+
+TEST_CASE("counters of Nsight Compute are added up, and their absence is explained", "[dram]") {
+  const std::string head =
+      "==PROF== Connected\n\"ID\",\"Kernel Name\",\"dram__bytes_read.sum\",\"dram__bytes_write.sum\"\n"
+      "\"\",\"\",\"byte\",\"byte\"\n";
+  const std::string rows =
+      "\"0\",\"max_rows(const float *, long)\",\"1,000\",\"24\"\n\"1\",\"sum_rows(a, b)\",\"2000.0\",\"8\"\n";
+
+  const dram_traffic both = parse_counters(head + rows, 2);
+  CHECK(both.why_not == "");
+  CHECK(both.read_bytes == 3000);
+  CHECK(both.write_bytes == 32);
+
+  CHECK(parse_counters(head + rows, 3).why_not.find("2 launches") != std::string::npos);
+  CHECK(parse_counters("", 1).why_not.find("0 launches") != std::string::npos);
+  CHECK(parse_counters("==ERROR== ERR_NVGPUCTRPERM - no permission", 1).why_not.find("administrator") !=
+        std::string::npos);
 }

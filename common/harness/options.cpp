@@ -133,6 +133,8 @@ parsed_options parse_options(int argc, const char* const* argv, const stage_info
   app.add_flag("--no-check", no_check, "Simulator: do not watch memory accesses (faster, counts nothing)");
   bool no_time = false;
   app.add_flag("--no-time", no_time, "GPU: check the result only");
+  app.add_flag("--counters", o.counters,
+               "GPU: read its DRAM counters too (takes a second run under a profiler)");
   app.add_flag("--json", o.json, "Print one JSON object instead of text");
 
   const auto refuse = [&](const std::string& sentence) {

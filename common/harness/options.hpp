@@ -31,6 +31,7 @@ struct options {
   std::string pitfall;  ///< show this mistake instead
   bool watch = true;  ///< --no-check turns the simulator's watching off
   bool time = true;  ///< --no-time checks only
+  bool counters = false;  ///< read the GPU's DRAM counters too
   bool json = false;
   bool color = false;
 };

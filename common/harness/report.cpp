@@ -119,13 +119,18 @@ void append_ledger(std::string& out, const run_result& r, const stage_info& stag
       out += fmt::format("  sectors / requested = {:.3f}\n{}", sectors / requested,
                          sectors > requested ? sector_reasons(r, stage, o) : "");
   } else {
+    if (r.dram && r.dram->why_not.empty())
+      out += ledger_line("DRAM, by its counters", "", r.dram->read_bytes, "", r.dram->write_bytes, "");
     out += ledger_line("fused floor", "MN", elements(floor_reads), "MN", elements(floor_writes), "2MN");
     out += "  requested bytes and sectors are counted by the simulator alone, and not with --no-check\n";
   }
   if (r.type != dtype::f32)
     out += "  intermediate results are fp32 and weigh twice what an element of the matrix does\n";
-  out += fmt::format("  DRAM bytes: not measured; on a GPU, bench/counters.py stage-{} reads its counters\n",
-                     stage.number);
+  if (!r.dram)
+    out += o.counters && r.counted ? "  DRAM bytes: the simulator has no caches; --counters needs a GPU\n"
+                                   : "  DRAM bytes: not measured; on a GPU, --counters reads them\n";
+  else if (!r.dram->why_not.empty())
+    out += fmt::format("  DRAM bytes: not available: {}\n", r.dram->why_not);
 }
 
 void append_launches(std::string& out, const ledger& l, const painter& paint) {
@@ -286,6 +291,10 @@ nlohmann::json run_json(const run_result& r, const stage_info& stage, const chos
         {"sector_read", r.counted->sector_read},       {"sector_write", r.counted->sector_write},
         {"model_mismatch", r.counted->mismatch},       {"launches", launches}};
   }
+  if (r.dram && r.dram->why_not.empty())
+    j["dram"] = {{"read_bytes", r.dram->read_bytes}, {"write_bytes", r.dram->write_bytes}};
+  else if (r.dram)
+    j["dram"] = {{"not_available", r.dram->why_not}};
   if (r.timed) {
     const timing& t = *r.timed;
     j["time"] = {

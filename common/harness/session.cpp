@@ -6,6 +6,7 @@
 #include <cstring>
 #include <stdexcept>
 
+#include "harness/dram.hpp"
 #include "harness/launch_plan.hpp"
 #include "harness/npy.hpp"
 #include "harness/stage_memory.hpp"
@@ -106,6 +107,8 @@ run_result run_one(const planned_run& p, const host_matrix& x, const options& o,
   } else if (!device.simulated) {
     r.not_timed = !r.pass() ? "a wrong result has no time" : o.time ? "nothing to do" : "--no-time";
   }
+  const bool empty = p.shape.rows == 0 || p.shape.cols == 0;
+  if (r.pass() && o.counters && !device.simulated && !empty) r.dram = measure_dram(p, o, stage, device);
   if (r.pass() && !o.output.empty()) write_npy(o.output, y);
   return r;
 }

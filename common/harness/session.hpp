@@ -39,6 +39,12 @@ struct ledger {
 ledger hold_against_model(const std::vector<simt::launch_record>& launches, const stage_info& stage,
                           const matrix_shape& shape, dtype type);
 
+/// Bytes between a GPU's caches and its memory, over all launches of one call.
+struct dram_traffic {
+  double read_bytes = 0, write_bytes = 0;
+  std::string why_not;  ///< why they are not known; empty if they are
+};
+
 struct run_result {
   matrix_shape shape;
   dtype type = dtype::f32;
@@ -51,6 +57,7 @@ struct run_result {
   std::string fault;  ///< the simulator's report; the run stopped there
   std::optional<timing> timed;  ///< GPU only
   std::string not_timed;  ///< why, on a GPU
+  std::optional<dram_traffic> dram;  ///< with --counters, on a GPU
 
   bool pass() const {
     return check.pass && damage.empty() && fault.empty() && !differing_repeat &&
