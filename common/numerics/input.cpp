@@ -171,18 +171,23 @@ host_matrix make_input(const std::string& text, std::uint64_t seed, dtype type, 
   const generator value = find(text, shape);
   host_matrix m(type, rows, cols, ld);
   if (rows == 0 || cols == 0) return m;
+  // By elements, not by rows: a single long row is shared too.
   const auto fill = [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t row = begin; row < end; ++row) {
+    while (begin < end) {
+      const std::int64_t row = begin / cols;
       const std::uint64_t row_key = mix(mix(seed) ^ 3 * mix(static_cast<std::uint64_t>(row)));
-      for (std::int64_t col = 0; col < cols; ++col) m.set(row, col, value({row, col, rows, cols, row_key}));
+      const std::int64_t row_end = std::min(end, (row + 1) * cols);
+      for (std::int64_t col = begin - row * cols; begin < row_end; ++begin, ++col)
+        m.set(row, col, value({row, col, rows, cols, row_key}));
     }
   };
-  const std::int64_t cores = std::max(1u, std::thread::hardware_concurrency());
+  const std::int64_t elements = rows * cols, cores = std::max(1u, std::thread::hardware_concurrency());
   std::vector<std::jthread> threads;
-  const std::int64_t share = (rows - 1) / cores + 1;
-  for (std::int64_t begin = share; begin < rows; begin += share)
-    threads.emplace_back([&fill, begin, end = std::min(rows, begin + share)] { fill(begin, end); });
-  fill(0, std::min(rows, share));
+  const std::int64_t share = (elements - 1) / cores + 1;
+  for (std::int64_t begin = share; begin < elements; begin += share)
+    threads.emplace_back([&fill, begin, end = std::min(elements, begin + share)] { fill(begin, end); });
+  fill(0, std::min(elements, share));
+  threads.clear();  // waits: the padding comes last
   m.fill_padding();
   return m;
 }
