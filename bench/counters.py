@@ -83,13 +83,14 @@ def simulated(program, arguments):
     run = subprocess.run([str(program), *arguments, "--device", "sim", "--json"], capture_output=True, text=True)
     if run.returncode != 0:
         stop(run.returncode, run.stderr.strip() or "the simulator run failed.")
-    return json.loads(run.stdout)["runs"][0]["simulator"]["launches"]
+    report = json.loads(run.stdout)
+    return report["runs"][0]["simulator"]["launches"], report["commit"]
 
 
 def compare(stage, rows, cols, dtype, extra):
     program = find_program(stage)
     arguments = ["--rows", str(rows), "--cols", str(cols), "--dtype", dtype, *extra]
-    sim = simulated(program, arguments)
+    sim, commit = simulated(program, arguments)
     seen = hardware(program, arguments, len(sim))
     launches = []
     for s, h in zip(sim, seen):
@@ -99,7 +100,8 @@ def compare(stage, rows, cols, dtype, extra):
         for name, metric in DRAM:
             entry[name] = h[metric]
         launches.append(entry)
-    return {"stage": stage, "rows": rows, "cols": cols, "dtype": dtype, "options": extra, "launches": launches}
+    return {"stage": stage, "rows": rows, "cols": cols, "dtype": dtype, "options": extra, "commit": commit,
+            "launches": launches}
 
 
 def describe_device():
@@ -149,8 +151,7 @@ def main():
     print(f"{total - len(different)} of {total} counts are equal")
     if args.json:
         date = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
-        commit = subprocess.run(["git", "-C", str(ROOT), "describe", "--always", "--dirty", "--abbrev=12"],
-                                capture_output=True, text=True).stdout.strip()
+        commit = results[0]["commit"]  # of the program, which need not be that of the folder
         target = Path(args.json)
         unfinished = target.with_name(target.name + ".unfinished")
         try:
