@@ -5,6 +5,7 @@ Run by CTest as: cli_test.py BIN_FOLDER. Needs no package beyond Python itself.
 """
 import json
 import os
+import re
 import signal
 import struct
 import subprocess
@@ -66,6 +67,28 @@ class Runs(unittest.TestCase):
                     r = run(stage, "--device", "sim", "--gpu", gpu, "--rows", 3, "--cols", 65, "--dtype", dtype, "--json")
                     self.assertEqual(r.returncode, 0, r.stderr)
                     self.assertEqual(json.loads(r.stdout)["device"]["warp_size"], width)
+
+    def test_grids_are_those_of_the_chapters(self):  # T93
+        """One block a row, or ceil(M / rows a block); 03 and 04 put 4 rows of 1024 columns into a block."""
+        for stage in STAGES:
+            rows_a_block = 4 if stage in ("stage-03", "stage-04") else 1
+            r = run(stage, "--device", "sim", "--rows", 1000, "--cols", 1024, "--check", "rows:8", "--json")
+            for launch in json.loads(r.stdout)["runs"][0]["simulator"]["launches"]:
+                self.assertEqual((launch["grid"], launch["shared_bytes"]), (1000 // rows_a_block, 0), stage)
+
+    def test_numbers_are_shown_with_six_digits(self):  # T94
+        row = [5.4334, 3.5017, 1.1042, -4.9523, 1.7309, 2.4248, 3.0710, -2.9635, 2.5460, -1.7663, 0.5645, 12.3819, -3.1641, -3.6385,
+               0.5742, -1.3508, -2.2765]
+        with tempfile.TemporaryDirectory() as folder:
+            x = npy(Path(folder) / "x.npy", (1, 17), data=struct.pack("<17f", *row))
+            r = run(STAGES[0], "--device", "sim", "--input", x, "--output", Path(folder) / "y.npy")
+            self.assertEqual(r.returncode, 0, r.stderr)
+            _, y = read_npy(Path(folder) / "y.npy")
+        self.assertAlmostEqual(y[0], 9.58785e-04, delta=5e-9)
+        self.assertAlmostEqual(y[11], 0.998657, delta=5e-7)
+        shown = re.search(r"nearest to its limit: row 0, col \d+: (\S+), want (\S+) ", r.stdout)
+        for number in shown.groups():
+            self.assertRegex(number, r"^\d\.\d{5,}(e[-+]\d+)?$")
 
     def test_several_shapes_in_one_call(self):
         r = run(STAGES[0], "--device", "sim", "--rows", "1,5", "--cols", "7,33,64", "--json")

@@ -99,6 +99,7 @@ run_result run_one(const planned_run& p, const host_matrix& x, const options& o,
     try {
       timing t =
           rotating_calls(machine, stage, x, p.shape, device.facts, o.offset).time(o.plan, timing_samples);
+      if (!(t.seconds > 0)) throw simt::error("the clock saw no time pass: use more --rows.");
       t.copy = time_copy(machine, x, device.facts, timing_samples);
       r.timed = t;
     } catch (const simt::error& problem) {
