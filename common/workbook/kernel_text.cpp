@@ -40,7 +40,7 @@ std::string head_of(const std::vector<std::string>& lines, std::size_t& next) {
   return std::regex_replace(text, std::regex("Moves, in elements: [^.]*\\. ?"), "");
 }
 
-const char* const prediction_text = R"(
+constexpr const char* prediction_text = R"(
 // Predict, then measure: the elements that one call asks memory for, all kernels of the stage together, when x
 // has M rows of N columns. For example 7 * M * N + 3 * M. ./exercise-{} compares with what the simulator counts.
 namespace softmax {{
