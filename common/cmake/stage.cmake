@@ -59,6 +59,7 @@ function(softmax_add_stage folder)
   set(stage_definitions)
   if(stage_TUNABLE)
     set(stage_definitions SOFTMAX_STAGE_TUNABLE)
+    set_property(GLOBAL APPEND PROPERTY SOFTMAX_TUNABLE_STAGES ${folder})
   endif()
   # What the program and its tests have in common.
   add_library(stage-${number}-all INTERFACE)
