@@ -112,9 +112,63 @@ std::int64_t member(scope s, std::int64_t thread, int warp) {
   return 0;
 }
 
+/// A mistake in the running pair of a stage that streams.
+struct stream_mistake {
+  bool rescales = true;  ///< the sum so far, when the maximum grows
+  bool wrong_way = false;  ///< by the reciprocal of what it should be
+  bool keeps_maximum = true;
+  bool whole_batch = true;
+  bool merge_rescales = true;
+  bool merge_keeps_larger = false;
+  bool guarded = true;  ///< against -inf - (-inf)
+  std::function<bool(std::int64_t thread, const case_run&)> counted = {};
+};
+
+prediction streamed(const view& v, const stream_mistake& how) {
+  const case_run& r = *v.run;
+  const auto safe = [&](float m) { return how.guarded && m == -infinity ? 0.0f : m; };
+  prediction p;
+  for (std::int64_t i = 0; i < v.rows; ++i) {
+    std::vector<float> m(r.row_threads, -infinity), d(r.row_threads, 0.0f);
+    for (int t = 0; t < r.row_threads; ++t)
+      for (std::int64_t start = 0; start < v.cols; start += std::int64_t{r.batch} * r.row_threads) {
+        const auto value = [&](int k) {
+          const std::int64_t c = start + std::int64_t{k} * r.row_threads + t;
+          return c < v.cols ? v.x[i][c] : -infinity;
+        };
+        float now = m[t];
+        for (int k = 0; k < r.batch; ++k) now = std::fmax(now, value(k));
+        if (how.wrong_way)
+          d[t] *= std::exp(safe(now) - safe(m[t]));
+        else if (how.rescales)
+          d[t] *= std::exp(m[t] - safe(now));
+        for (int k = 0; k < (how.whole_batch ? r.batch : 1); ++k) d[t] += std::exp(value(k) - safe(now));
+        if (how.keeps_maximum) m[t] = now;
+      }
+    float m_row = -infinity;
+    for (int t = 0; t < r.row_threads; ++t)
+      if (!how.counted || how.counted(t, r)) m_row = std::fmax(m_row, m[t]);
+    double d_row = 0;
+    bool found = false;
+    for (int t = 0; t < r.row_threads; ++t) {
+      if (how.counted && !how.counted(t, r)) continue;
+      if (!how.merge_keeps_larger)
+        d_row += how.merge_rescales ? d[t] * std::exp(m[t] - safe(m_row)) : d[t];
+      else if (!found && m[t] == m_row)
+        d_row = d[t], found = true;
+    }
+    const float scale = 1.0f / static_cast<float>(d_row);
+    std::vector<float> row(v.cols);
+    for (std::int64_t c = 0; c < v.cols; ++c) row[c] = std::exp(v.x[i][c] - m_row) * scale;
+    p.push_back(row);
+  }
+  return p;
+}
+
 /// What a kernel gives that does all right but what the recipe says.
 prediction cook(const view& v, const recipe& how) {
   const case_run& r = *v.run;
+  if (r.batch > 0 && how.counted && how.max_subset) return streamed(v, {.counted = how.counted});
   prediction p;
   for (std::int64_t i = 0; i < v.rows; ++i) {
     const auto value = [&](std::int64_t c) { return c < v.cols ? v.x[i][c] : how.padding; };
@@ -200,38 +254,6 @@ prediction over_the_warp(const view& v) {
 prediction of_row(const view& v, const std::function<std::int64_t(std::int64_t)>& which) {
   prediction p;
   for (std::int64_t i = 0; i < v.rows; ++i) p.push_back(softmax_of(v.x[which(i)]));
-  return p;
-}
-
-/// A stage that streams: what each thread's running pair becomes when a mistake is made. `in_loop` leaves the sum
-/// as it is when the maximum grows, `in_merge` adds sums of different maxima.
-prediction streamed(const view& v, bool in_loop, bool in_merge, bool guarded = true) {
-  const case_run& r = *v.run;
-  const auto safe = [&](float m) { return guarded && m == -infinity ? 0.0f : m; };
-  prediction p;
-  for (std::int64_t i = 0; i < v.rows; ++i) {
-    float m_row = -infinity;
-    double d_row = 0;
-    std::vector<float> m(r.row_threads, -infinity), d(r.row_threads, 0.0f);
-    for (int t = 0; t < r.row_threads; ++t)
-      for (std::int64_t start = 0; start < v.cols; start += std::int64_t{r.batch} * r.row_threads) {
-        const auto value = [&](int k) {
-          const std::int64_t c = start + std::int64_t{k} * r.row_threads + t;
-          return c < v.cols ? v.x[i][c] : -infinity;
-        };
-        float now = m[t];
-        for (int k = 0; k < r.batch; ++k) now = std::fmax(now, value(k));
-        if (!in_loop) d[t] *= std::exp(m[t] - safe(now));
-        for (int k = 0; k < r.batch; ++k) d[t] += std::exp(value(k) - safe(now));
-        m[t] = now;
-      }
-    for (float each_m : m) m_row = std::fmax(m_row, each_m);
-    for (int t = 0; t < r.row_threads; ++t) d_row += in_merge ? d[t] : d[t] * std::exp(m[t] - safe(m_row));
-    std::vector<float> row(v.cols);
-    for (std::int64_t c = 0; c < v.cols; ++c)
-      row[c] = std::exp(v.x[i][c] - m_row) * (1.0f / static_cast<float>(d_row));
-    p.push_back(row);
-  }
   return p;
 }
 
@@ -491,13 +513,21 @@ const std::vector<hypothesis>& hypotheses() {
       {"last-batch-only", "only the last column of each thread is in the sum",
        [](const view& v) { return last_trip(v); }},
       {"missing-rescale", "a thread's sum keeps its old size when its maximum grows",
-       [](const view& v) { return streamed(v, true, false); }, streams},
+       [](const view& v) { return streamed(v, {.rescales = false}); }, streams},
       {"merge-without-rescale", "sums relative to different maxima are simply added",
-       [](const view& v) { return streamed(v, false, true); }, streams},
+       [](const view& v) { return streamed(v, {.merge_rescales = false}); }, streams},
       {"missing-rescale", "sums are never brought to the new maximum, nor in merge()",
-       [](const view& v) { return streamed(v, true, true); }, streams},
+       [](const view& v) { return streamed(v, {.rescales = false, .merge_rescales = false}); }, streams},
+      {"rescaled-the-wrong-way", "the sum is multiplied by exp(new - old), not exp(old - new)",
+       [](const view& v) { return streamed(v, {.wrong_way = true}); }, streams},
+      {"maximum-forgotten", "the running maximum is still -inf at the end",
+       [](const view& v) { return streamed(v, {.keeps_maximum = false}); }, streams},
+      {"one-of-a-batch", "only the first value of each batch is in the sum",
+       [](const view& v) { return streamed(v, {.whole_batch = false}); }, streams},
+      {"merge-keeps-one", "the sum is that of the thread with the largest value",
+       [](const view& v) { return streamed(v, {.merge_keeps_larger = true}); }, streams},
       {"inf-minus-inf", "NaN wherever a thread has seen nothing but -inf",
-       [](const view& v) { return streamed(v, false, false, false); }, streams},
+       [](const view& v) { return streamed(v, {.guarded = false}); }, streams},
       {"ignores-stride", "rows are read as if they lay side by side", without_stride},
       {"reads-padding", "the NaN between the rows gets into each row",
        [](const view& v) {
@@ -911,6 +941,10 @@ const std::vector<label_facts>& labels() {
       {"warp-not-share", "a row has row_threads threads, which may be half a warp", R"(reduce|shuffle)"},
       {"missing-rescale", "when the maximum grows, the sum so far has to shrink", R"(r\.d|d \+=|r\.m)"},
       {"merge-without-rescale", "sums can be added once they are relative to one maximum", R"(a\.d|b\.d|return)"},
+      {"rescaled-the-wrong-way", "a growing maximum makes the old sum smaller", R"(r\.d|exp)"},
+      {"maximum-forgotten", "the new maximum has to be kept for the next batch", R"(r\.m|r\.d)"},
+      {"one-of-a-batch", "every value of a batch belongs into the sum", R"(value|r\.d)"},
+      {"merge-keeps-one", "both sums belong into the merged one", R"(return|a\.|b\.)"},
       {"inf-minus-inf", "-inf - (-inf) is NaN: see reference()", R"(reference|exp|a\.m|r\.m)"},
       {"ignores-stride", "row i starts at i * ld, not at i * cols", R"(cols|ld)"},
       {"reads-padding", "nothing behind column N - 1 belongs to the row", R"(ld|<=|cols)"},
@@ -965,13 +999,13 @@ const label_facts* find_label(const std::string& label) {
   return nullptr;
 }
 
-int line_to_look_at(const std::string& learner, const std::string& kernel, const diagnosis& d) {
-  if (d.fault_line > 0) return d.fault_line;
+place line_to_look_at(const std::string& learner, const std::string& kernel, const diagnosis& d) {
+  if (d.fault_line > 0) return {d.fault_line};
   const std::vector<std::string> lines = lines_of(learner);
   if (d.label == "not-attempted" || d.label == "unfinished") {
     const std::string mark = d.label == "unfinished" ? d.evidence.substr(0, d.evidence.find(')') + 1) + ":" : "TODO(";
     for (std::size_t i = 0; i < lines.size(); ++i)
-      if (lines[i].find(mark) != std::string::npos) return static_cast<int>(i) + 1;
+      if (lines[i].find(mark) != std::string::npos) return {static_cast<int>(i) + 1};
   }
   // The longest common subsequence of code lines; what is not in it is the learner's own.
   std::vector<std::pair<std::string, int>> mine;
@@ -1001,9 +1035,9 @@ int line_to_look_at(const std::string& learner, const std::string& kernel, const
   if (facts && !facts->anchors.empty()) {
     const std::regex wanted(facts->anchors);
     for (int line : own)
-      if (std::regex_search(lines[line - 1], wanted)) return line;
+      if (std::regex_search(lines[line - 1], wanted)) return {line};
   }
-  return !own.empty() ? own[0] : gap > 0 ? gap : 1;
+  return own.empty() && gap > 0 ? place{gap, true} : place{own.empty() ? 1 : own[0]};
 }
 
 namespace {
@@ -1046,9 +1080,10 @@ std::string where_text(const diagnosis& d) {
 std::string failure_text(const diagnosis& d, const stage_info& stage, const std::string& learner,
                          const std::string& kernel) {
   constexpr std::size_t width = 80;
-  const int line = line_to_look_at(learner, kernel, d);
+  const auto [line, missing] = line_to_look_at(learner, kernel, d);
   const std::vector<std::string> lines = lines_of(learner);
-  const std::string code = static_cast<std::size_t>(line) <= lines.size() ? trimmed(lines[line - 1]) : "";
+  std::string code = static_cast<std::size_t>(line) <= lines.size() ? trimmed(lines[line - 1]) : "";
+  if (missing) code = "something is missing before this line";
   const auto row = [&](const std::string& text) { return cut(text, width) + "\n"; };
   std::string text;
   if (d.shown)

@@ -34,9 +34,13 @@ struct label_facts {
 const std::vector<label_facts>& labels();
 const label_facts* find_label(const std::string& label);
 
-/// The line of the learner's file to look at, 1 if nothing is known: of the lines that differ from the stage's
-/// kernel, the one that the label speaks of.
-int line_to_look_at(const std::string& learner, const std::string& kernel, const diagnosis& d);
+/// A line of the learner's file, counted from 1.
+struct place {
+  int line = 1;
+  bool missing = false;  ///< the mistake is that something does not stand before it
+};
+/// Where to look: of the lines that differ from the stage's kernel, the one that the label speaks of.
+place line_to_look_at(const std::string& learner, const std::string& kernel, const diagnosis& d);
 
 /// The five lines. No line is longer than 80 characters.
 std::string failure_text(const diagnosis& d, const stage_info& stage, const std::string& learner,
