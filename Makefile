@@ -3,7 +3,7 @@ BUILD ?= build
 PYTHON ?= python3
 JOBS ?= $(shell nproc)
 APT_PACKAGES = g++ make cmake ninja-build git python3 \
-  libboost-context-dev libcli11-dev libfmt-dev nlohmann-json3-dev libeigen3-dev catch2
+  libboost-context-dev libcli11-dev libfmt-dev nlohmann-json3-dev libeigen3-dev libtomlplusplus-dev catch2
 APT_PACKAGES_HIP = hipcc libamdhip64-dev rocm-device-libs
 APT_PACKAGES_DOCS = doxygen graphviz clang-format
 
@@ -16,6 +16,10 @@ help:
 	@echo "make stage-NN         build one stage, then run ./stage-NN"
 	@echo "make stages           build all stages:"
 	@for s in $(STAGES); do echo "                        $$s"; done
+	@echo "make exercise-NN      write a part of a stage yourself, then run ./exercise-NN"
+	@echo "make hint-NN          a hint for the last failure;  make quiz-NN  questions"
+	@echo "make reset-NN         the exercise as it was;  make reveal-NN  its solution"
+	@echo "make map              how far you have come;  make doctor  what is here"
 	@echo "make test             test everything that this machine can test"
 	@echo "make format           format the code; make check-format only looks"
 	@echo "make docs             API reference in docs/html (warnings are errors)"
@@ -60,6 +64,21 @@ stage-%: FORCE $(BUILD)/CMakeCache.txt
 	@ls stages/$*_*/kernel.cuh > /dev/null 2>&1 || { echo "There is no stage $*: use one of $(NUMBERS)"; exit 2; }
 	@cmake --build $(BUILD) --parallel $(JOBS) --target $@
 	@ln -sf $(BUILD)/bin/$@ $@ && echo "run ./$@"
+# The learner's file is made if it is missing; only then is it compiled.
+exercise-%: FORCE $(BUILD)/CMakeCache.txt
+	@ls stages/$*_*/kernel.cuh > /dev/null 2>&1 || { echo "There is no stage $*: use one of $(NUMBERS)"; exit 2; }
+	@cmake --build $(BUILD) --parallel $(JOBS) --target $@
+	@ln -sf $(BUILD)/bin/$@ $@ && echo "run ./$@"
+.PHONY: map doctor workbook
+workbook: $(BUILD)/CMakeCache.txt
+	@cmake --build $(BUILD) --parallel $(JOBS) --target workbook > $(BUILD)/workbook.log 2>&1 || { cat $(BUILD)/workbook.log; exit 2; }
+map doctor: workbook
+	@$(BUILD)/bin/workbook $@
+# A quiz that is not all correct is no failed build.
+quiz-%: FORCE workbook
+	@$(BUILD)/bin/workbook quiz $* $(if $(ANSWERS),--answers $(ANSWERS)) $(if $(GPU),--gpu $(GPU)) || [ $$? = 1 ]
+hint-% reset-% reveal-%: FORCE workbook
+	@$(BUILD)/bin/workbook $(firstword $(subst -, ,$@)) $*
 FORCE:
 stages: $(addprefix stage-,$(NUMBERS))
 
@@ -79,4 +98,4 @@ docs:
 	@doxygen docs/Doxyfile && echo "docs: docs/html/index.html"
 
 clean:
-	rm -rf $(BUILD) docs/html stage-[0-9][0-9]
+	rm -rf $(BUILD) docs/html stage-[0-9][0-9] exercise-[0-9][0-9]
