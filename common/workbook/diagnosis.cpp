@@ -827,7 +827,7 @@ diagnosis diagnose(const std::vector<case_run>& runs, const stage_info& stage, c
   if (!failing) return {.pass = true};
   if (!source.open.empty() && source.open.size() == source.regions)
     return {.label = "not-attempted",
-            .evidence = "the file is as it was made: write what its TODOs ask for",
+            .evidence = "the skeleton is untouched; its TODOs say what to write",
             .shown = failing};
 
   // A width at which all is right says nothing about the mistake; of several, the first that fails is shown.
