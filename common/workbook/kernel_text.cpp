@@ -127,8 +127,9 @@ std::string make_skeleton(const std::string& kernel, const std::string& folder) 
   text += fmt::format(
       "//\n// This is YOUR file: write what each TODO asks for, then run\n//\n"
       "//   make exercise-{0} && ./exercise-{0}\n//\n"
-      "// make hint-{0} helps, make reset-{0} starts again and keeps a copy. The chapter: {1}/README.md\n",
-      number, folder);
+      "// make hint-{0} helps; make reset-{0} starts again and keeps a copy. The chapter is README.md beside this "
+      "file.\n",
+      number);
   for (; next < lines.size(); ++next) {
     const auto at = static_cast<int>(next) + 1;
     const auto r = std::find_if(regions.begin(), regions.end(),

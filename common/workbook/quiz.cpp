@@ -136,7 +136,7 @@ std::string folded(const std::string& text, std::size_t width, std::size_t inden
   std::istringstream words(text);
   std::string out, line;
   for (std::string word; words >> word;) {
-    const std::size_t used = (out.empty() ? 0 : indent) + line.size();
+    const std::size_t used = indent + line.size();
     if (!line.empty() && used + 1 + word.size() > width) {
       out += line + "\n" + std::string(indent, ' ');
       line = word;
