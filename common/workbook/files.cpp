@@ -54,7 +54,7 @@ std::string read_text(const fs::path& file) {
   for (std::size_t n; (n = std::fread(piece, 1, sizeof piece, f)) > 0;) text.append(piece, n);
   const bool failed = std::ferror(f) != 0;
   std::fclose(f);
-  if (failed) throw usage_error(fmt::format("Cannot read {}: is it a file?", file.string()));
+  if (failed) throw usage_error(fmt::format("Cannot read {}: it is no file.", file.string()));
   return text;
 }
 

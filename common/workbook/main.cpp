@@ -80,14 +80,14 @@ int main(int argc, char** argv) {
       "2 the command or a file is wrong, 130 interrupted.");
   std::string number, file, gpu = "h200", answers;
   app.add_subcommand("map", "the stages, what is done, and the next command");
-  app.add_subcommand("doctor", "compilers, GPU, driver, counters, and what each lack limits");
+  app.add_subcommand("doctor", "what this machine has, and what a lack limits");
   const auto with_stage = [&](const char* name, const char* what) {
     CLI::App* c = app.add_subcommand(name, what);
     c->add_option("stage", number, "number of the stage, such as 03")->required();
     return c;
   };
   with_stage("start", "make the file of an exercise, if it is missing")->add_option("--file", file, "elsewhere");
-  with_stage("reset", "the skeleton again; your work is kept as a numbered backup");
+  with_stage("reset", "the skeleton again; your work is kept as a copy");
   with_stage("hint", "a hint for the last diagnosis; again for more");
   with_stage("reveal", "the solution");
   CLI::App* quiz = with_stage("quiz", "questions, a line of answer each");
