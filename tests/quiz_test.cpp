@@ -1,5 +1,6 @@
-// Every answer of every quiz, proven: an experiment runs a kernel on the simulator, a stage, or the reference, and finds
-// the answer by itself. A question without an experiment fails, and so does a key that differs.
+// Every answer of every quiz, proven: an experiment runs a kernel on the simulator, a stage, or the
+// reference, and finds the answer by itself. A question without an experiment fails, and so does a key that
+// differs.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -105,11 +106,15 @@ const std::map<std::string, std::function<finding(const gpu_facts&)>>& experimen
          }
          const bool columns_are_one =
              std::all_of(columns.begin(), columns.end(), [](double c) { return std::abs(c - 1) < 1e-12; });
-         return named(rows_are_one ? "rows" : columns_are_one ? "columns" : std::abs(all - 1) < 1e-12 ? "matrix" : "blocks");
+         return named(rows_are_one                ? "rows"
+                      : columns_are_one           ? "columns"
+                      : std::abs(all - 1) < 1e-12 ? "matrix"
+                                                  : "blocks");
        }},
       {"reads-only-trap",
        [](const gpu_facts& gpu) {
-         const double ratio = bytes_moved(stage_run("00", 8, 4096, gpu)) / bytes_moved(stage_run("02", 8, 4096, gpu));
+         const double ratio =
+             bytes_moved(stage_run("00", 8, 4096, gpu)) / bytes_moved(stage_run("02", 8, 4096, gpu));
          return named(std::to_string(std::lround(ratio)));
        }},
       {"masked-maximum",
@@ -141,16 +146,19 @@ const std::map<std::string, std::function<finding(const gpu_facts&)>>& experimen
        }},
       {"stage-00-over-01",
        [](const gpu_facts& gpu) {
-         return number(std::round(bytes_moved(stage_run("00", 4, 4096, gpu)) / bytes_moved(stage_run("01", 4, 4096, gpu))));
+         return number(std::round(bytes_moved(stage_run("00", 4, 4096, gpu)) /
+                                  bytes_moved(stage_run("01", 4, 4096, gpu))));
        }},
       {"bf16-ledger",
        [](const gpu_facts& gpu) {
          const auto kept = [&](const std::string& stage) {
-           return bytes_moved(stage_run(stage, 8, 1024, gpu, "--dtype bf16")) / bytes_moved(stage_run(stage, 8, 1024, gpu));
+           return bytes_moved(stage_run(stage, 8, 1024, gpu, "--dtype bf16")) /
+                  bytes_moved(stage_run(stage, 8, 1024, gpu));
          };
          REQUIRE(kept("01") < 0.51);
          REQUIRE(kept("00") > 0.8);
-         // what stage 00 still moves: 2 of its 8 MN are x and y themselves ... reads 2MN and writes MN of 16 bits
+         // what stage 00 still moves: 2 of its 8 MN are x and y themselves ... reads 2MN and writes MN of 16
+         // bits
          const double fp32_share = (kept("00") - 0.5) * 2 * 8;
          return named(std::abs(fp32_share - 5) < 0.1 ? "intermediates" : "arithmetic");
        }},
@@ -158,7 +166,10 @@ const std::map<std::string, std::function<finding(const gpu_facts&)>>& experimen
        [](const gpu_facts&) {
          const std::vector<float> knows = on_device(256, 32, first_warp_combines);
          const auto count = std::count(knows.begin(), knows.end(), 1.0f);
-         return named(count == 256 ? "block" : count == 1 ? "thread 0" : count == 32 && knows[31] == 1 ? "first warp" : "nobody");
+         return named(count == 256                    ? "block"
+                      : count == 1                    ? "thread 0"
+                      : count == 32 && knows[31] == 1 ? "first warp"
+                                                      : "nobody");
        }},
       {"barriers-a-row",
        [](const gpu_facts& gpu) {
@@ -185,7 +196,10 @@ const std::map<std::string, std::function<finding(const gpu_facts&)>>& experimen
          double sum = 0;
          for (int lane = 0; lane < 1024; ++lane) sum += std::exp((lane < 1000 ? -5.0 : 0.0) - 0.0);
          const double got = std::exp(-5.0) / sum, want = 1.0 / 1000;
-         return named(std::isnan(got) ? "nan" : got > 1 ? "too large" : got < want / 2 ? "too small" : "right");
+         return named(std::isnan(got)  ? "nan"
+                      : got > 1        ? "too large"
+                      : got < want / 2 ? "too small"
+                                       : "right");
        }},
       {"200000-columns",
        [](const gpu_facts& gpu) {
@@ -210,7 +224,8 @@ const std::map<std::string, std::function<finding(const gpu_facts&)>>& experimen
       {"why-the-maximum",
        [](const gpu_facts&) {
          const float unsafe = std::exp(100.0f) / (std::exp(100.0f) + std::exp(99.0f));
-         const double safe = 1 / (1 + std::exp(-1.0)), unsafe_small = std::exp(10.0) / (std::exp(10.0) + std::exp(9.0));
+         const double safe = 1 / (1 + std::exp(-1.0)),
+                      unsafe_small = std::exp(10.0) / (std::exp(10.0) + std::exp(9.0));
          REQUIRE(std::isfinite(std::exp(88.0f)));
          REQUIRE(std::isinf(std::exp(89.0f)));
          REQUIRE(std::abs(safe - unsafe_small) < 1e-12);
@@ -222,10 +237,7 @@ const std::map<std::string, std::function<finding(const gpu_facts&)>>& experimen
          return named(caught ? "barrier" : "could");
        }},
       {"rows-a-block", [](const gpu_facts& gpu) { return number(rows_a_block(gpu, 700)); }},
-      {"partner-lane",
-       [](const gpu_facts&) {
-         return number(on_device(64, 64, partners)[40]);
-       }},
+      {"partner-lane", [](const gpu_facts&) { return number(on_device(64, 64, partners)[40]); }},
       {"xor-or-down",
        [](const gpu_facts&) {
          float total = 0;
@@ -242,19 +254,23 @@ const std::map<std::string, std::function<finding(const gpu_facts&)>>& experimen
        [](const gpu_facts& gpu) {
          int blocks = 0;
          while ((blocks + 1) * 256 <= gpu.threads_per_multiprocessor &&
-                (blocks + 1) * 256 * 32 <= gpu.registers_per_multiprocessor && blocks < gpu.blocks_per_multiprocessor)
+                (blocks + 1) * 256 * 32 <= gpu.registers_per_multiprocessor &&
+                blocks < gpu.blocks_per_multiprocessor)
            ++blocks;
          return number(blocks);
        }},
       {"full-and-idle",
        [](const gpu_facts& gpu) {
-         const occupancy one = occupancy_of(gpu, 256, 0, 32 * 4.0, 0), eight = occupancy_of(gpu, 256, 0, 8 * 32 * 4.0, 0);
+         const occupancy one = occupancy_of(gpu, 256, 0, 32 * 4.0, 0),
+                         eight = occupancy_of(gpu, 256, 0, 8 * 32 * 4.0, 0);
          REQUIRE(bytes_moved(stage_run("02", 64, 32, gpu)) == bytes_moved(stage_run("03", 64, 32, gpu)));
          REQUIRE(one.share == eight.share);
          return named(eight.bytes_in_flight == 8 * one.bytes_in_flight ? "under way" : "shuffles");
        }},
       {"warps-for-5000",
-       [](const gpu_facts& gpu) { return number(launch("04", 3, 5000, gpu)["block"].get<double>() / gpu.warp_size); }},
+       [](const gpu_facts& gpu) {
+         return number(launch("04", 3, 5000, gpu)["block"].get<double>() / gpu.warp_size);
+       }},
       {"columns-a-thread",
        [](const gpu_facts& gpu) {
          const auto l = launch("04", 64, 2000, gpu);
@@ -270,7 +286,8 @@ const std::map<std::string, std::function<finding(const gpu_facts&)>>& experimen
        }},
       {"one-big-block",
        [](const gpu_facts& gpu) {
-         return number(std::min(gpu.registers_per_multiprocessor / (1024 * 64), gpu.threads_per_multiprocessor / 1024));
+         return number(
+             std::min(gpu.registers_per_multiprocessor / (1024 * 64), gpu.threads_per_multiprocessor / 1024));
        }},
       {"the-widest-rows",
        [](const gpu_facts&) {
@@ -321,7 +338,8 @@ const std::map<std::string, std::function<finding(const gpu_facts&)>>& experimen
        }},
       {"second-read",
        [](const gpu_facts& gpu) {
-         const double rows = static_cast<double>(gpu.multiprocessors) * (gpu.threads_per_multiprocessor / 512);
+         const double rows =
+             static_cast<double>(gpu.multiprocessors) * (gpu.threads_per_multiprocessor / 512);
          double cols = 64;
          while (rows * cols * 4 < static_cast<double>(gpu.l2)) ++cols;
          return number(cols);
@@ -362,7 +380,8 @@ TEST_CASE("every key is what its experiment finds, on GPUs of both warp widths",
   for (const auto& [stage, q] : all_questions())
     for (const char* key : {"h200", "rtx4090", "mi250x"}) {
       const gpu_facts& gpu = *find_gpu(key);
-      if (q.id == "200000-columns" && gpu.warp_size == 64 && gpu.registers_per_multiprocessor > 200000) continue;
+      if (q.id == "200000-columns" && gpu.warp_size == 64 && gpu.registers_per_multiprocessor > 200000)
+        continue;
       const finding found = experiments().at(q.id)(gpu);
       INFO(stage << " " << q.id << " on " << key << ": found '" << found.is << "' " << found.number);
       if (q.choices.empty()) {
@@ -390,14 +409,17 @@ TEST_CASE("every answer has a reason of its own, and no trap is the answer", "[q
       if (q.id == "one-wide-row") continue;
       CHECK(quiz_facts(gpu).at(fact) != quiz_facts(gpu).at(q.number));
     }
-    for (const std::string& text : {q.ask, q.reason}) CHECK(filled(text, gpu, 1).find('{') == std::string::npos);
+    for (const std::string& text : {q.ask, q.reason})
+      CHECK(filled(text, gpu, 1).find('{') == std::string::npos);
   }
 }
 
 TEST_CASE("a quiz counts, explains and stops at the end of its input", "[quiz]") {
   const gpu_facts& gpu = gpu_table()[0];
-  const std::vector<question> questions = read_quiz(workbook_root() / find_stage(workbook_root(), "0").folder / "quiz.toml");
-  std::istringstream right("b\nc\nC\n8\n c \n"), wrong("a\na\na\n32\na\n"), cut("b\n"), odd("z\n\nb\nc\nc\neight\n8\nc\n");
+  const std::vector<question> questions =
+      read_quiz(workbook_root() / find_stage(workbook_root(), "0").folder / "quiz.toml");
+  std::istringstream right("b\nc\nC\n8\n c \n"), wrong("a\na\na\n32\na\n"), cut("b\n"),
+      odd("z\n\nb\nc\nc\neight\n8\nc\n");
   std::ostringstream out;
   const auto never = [] { return false; };
   CHECK(hold_quiz(questions, gpu, right, out, false, never).correct == 5);

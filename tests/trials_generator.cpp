@@ -1,5 +1,5 @@
-// Writes one C++ file with the skeleton and every wrong solution of a stage, each in a namespace of its own, for one
-// warp width: many small programs would compile the same headers again and again.
+// Writes one C++ file with the skeleton and every wrong solution of a stage, each in a namespace of its own,
+// for one warp width: many small programs would compile the same headers again and again.
 //
 //   trials_generator STAGE_FOLDER WRONG_FOLDER TUNABLE OUTPUT
 #include <algorithm>
@@ -49,8 +49,8 @@ int main(int argc, char** argv) try {
     const std::string id = identifier(name), width = std::to_string(warp);
     bodies += "#line 1 \"" + folder + "/exercise.cuh\"\n" + inside(text, id, includes) + "\n";
     const auto call = [&](const std::string& type) {
-      return "    return " + id + "::softmax<" + width + ">(static_cast<const " + type + "*>(c.x), static_cast<" +
-             type + "*>(c.y), c.workspace, c.shape, nullptr" + plan + ");\n";
+      return "    return " + id + "::softmax<" + width + ">(static_cast<const " + type +
+             "*>(c.x), static_cast<" + type + "*>(c.y), c.workspace, c.shape, nullptr" + plan + ");\n";
     };
     runs += "void run_" + id + "(const stage_call& c) {\n";
     if (all_types)

@@ -1,5 +1,6 @@
-// Judges the skeleton, the solution and every wrong solution of one stage as the exercise program does: the skeleton is
-// not attempted, the solution passes at both warp widths, and each wrong solution fails with its own label.
+// Judges the skeleton, the solution and every wrong solution of one stage as the exercise program does: the
+// skeleton is not attempted, the solution passes at both warp widths, and each wrong solution fails with its
+// own label.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -34,7 +35,9 @@ class trial_backend final : public backend {
   void* allocate(std::size_t bytes, const char* name) override { return machine_.allocate(bytes, name); }
   void release(void* p) noexcept override { machine_.release(p); }
   void upload(void* to, const void* from, std::size_t bytes) override { machine_.upload(to, from, bytes); }
-  void download(void* to, const void* from, std::size_t bytes) override { machine_.download(to, from, bytes); }
+  void download(void* to, const void* from, std::size_t bytes) override {
+    machine_.download(to, from, bytes);
+  }
   void poison(void* p, std::size_t bytes) override { machine_.poison(p, bytes); }
   void run(const stage_call& call) override { trial_.run(call); }
   launch_plan rule(std::int64_t) const override { return {}; }
@@ -47,8 +50,9 @@ class trial_backend final : public backend {
 };
 
 /// What the program would say of the text, run at these widths.
-std::pair<std::string, std::string> judged(backend& machine, const std::string& text, const std::string& kernel,
-                                           const std::vector<int>& warps, bool all_types) {
+std::pair<std::string, std::string> judged(backend& machine, const std::string& text,
+                                           const std::string& kernel, const std::vector<int>& warps,
+                                           bool all_types) {
   const std::string folder = this_stage().folder;
   std::string report;
   const fs::path out = fs::temp_directory_path() / fmt::format("trial-{}", getpid());
@@ -56,7 +60,8 @@ std::pair<std::string, std::string> judged(backend& machine, const std::string& 
     source_facts source;
     source.regions = find_regions(kernel).size();
     for (const region& r : open_regions(text, kernel, folder)) source.open.push_back(r.name);
-    const std::vector<case_run> runs = run_cases(machine, this_stage(), this_exercise(), warps, step, all_types);
+    const std::vector<case_run> runs =
+        run_cases(machine, this_stage(), this_exercise(), warps, step, all_types);
     const diagnosis d = diagnose(runs, this_stage(), source);
     write_text(out, (d.pass ? "pass" : d.label) + "\n" +
                         (d.pass ? "" : failure_text(d, this_stage(), text, kernel)));
@@ -109,11 +114,13 @@ int main(int argc, char** argv) try {
     if (label == "endless" || label == "crash" || label == "pass") continue;
     expect(find_label(label) != nullptr, "no meaning is given for " + label);
     const std::vector<std::string> lines = lines_of(text);
+    expect(lines.size() != 5 || !lines[2].ends_with("..."), t.name + std::string(": cut: ") + text);
     expect(lines.size() == 5, fmt::format("{}: the report has {} lines", t.name, lines.size()));
     for (const std::string& line : lines)
       expect(line.size() <= 80, fmt::format("{}: {} characters: {}", t.name, line.size(), line));
     // Is the line to look at one of those that the mistake changed?
-    if (std::all_of(w.edits.begin(), w.edits.end(), [](const edit& e) { return e.replace.empty(); })) continue;
+    if (std::all_of(w.edits.begin(), w.edits.end(), [](const edit& e) { return e.replace.empty(); }))
+      continue;
     ++located;
     const std::string& look = lines.size() == 5 ? lines[3] : text;
     const auto colon = look.find("cuh:");

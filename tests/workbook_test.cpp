@@ -1,5 +1,5 @@
-// What exercises are made of: skeletons cut from the kernels, edits, predictions, progress, and processes that are
-// watched.
+// What exercises are made of: skeletons cut from the kernels, edits, predictions, progress, and processes
+// that are watched.
 #include <unistd.h>
 
 #include <filesystem>
@@ -24,7 +24,9 @@ namespace {
 /// A folder that is gone afterwards.
 class scratch {
  public:
-  scratch() : path_(fs::temp_directory_path() / ("workbook-" + std::to_string(getpid()))) { fs::create_directory(path_); }
+  scratch() : path_(fs::temp_directory_path() / ("workbook-" + std::to_string(getpid()))) {
+    fs::create_directory(path_);
+  }
   ~scratch() { fs::remove_all(path_); }
   const fs::path& path() const { return path_; }
 
@@ -52,11 +54,14 @@ void b() {
 
 stage_info example() {
   stage_info s;
-  s.launches = {{.kernel = "first", .reads_storage = {.mn = 5}, .reads_f32 = {.m = 2}, .writes_storage = {.mn = 3}}};
+  s.launches = {
+      {.kernel = "first", .reads_storage = {.mn = 5}, .reads_f32 = {.m = 2}, .writes_storage = {.mn = 3}}};
   return s;
 }
 
-std::string graded(const std::string& what, const formula& f) { return grade_formula(what, f, example()).text; }
+std::string graded(const std::string& what, const formula& f) {
+  return grade_formula(what, f, example()).text;
+}
 
 }  // namespace
 
@@ -98,7 +103,8 @@ TEST_CASE("every kernel has one to three regions, with hints at three levels", "
       const auto at = hints.find("\n[" + r.name + "]\n");
       REQUIRE(at != std::string::npos);
       const std::string part = hints.substr(at + 1, hints.find("\n[", at + 1) - at);
-      for (const char* level : {"nudge = \"", "localise = \"", "near = \""}) CHECK(part.find(level) != std::string::npos);
+      for (const char* level : {"nudge = \"", "localise = \"", "near = \""})
+        CHECK(part.find(level) != std::string::npos);
     }
     const std::string skeleton = make_skeleton(text, s.folder);
     CHECK(open_regions(skeleton, text, s.folder).size() == regions.size());
@@ -111,7 +117,8 @@ TEST_CASE("every kernel has one to three regions, with hints at three levels", "
 
 TEST_CASE("an edit whose lines are not there exactly once is an error", "[edit]") {
   const auto changed = [](const std::string& find) {
-    return apply_edits(kernel, parse_wrong_solution("w", "# expect: x\n# why: y\n\n-" + find + "\n+  return 2;\n"));
+    return apply_edits(kernel,
+                       parse_wrong_solution("w", "# expect: x\n# why: y\n\n-" + find + "\n+  return 2;\n"));
   };
   CHECK(changed("return 1;").find("  return 2;") != std::string::npos);
   CHECK_THROWS_WITH(changed("return 5;"), Catch::Contains("stands 0 times"));
@@ -120,14 +127,24 @@ TEST_CASE("an edit whose lines are not there exactly once is an error", "[edit]"
 }
 
 TEST_CASE("a prediction that is off is told which term", "[prediction]") {
-  CHECK(grade_formula("reads", [](auto m, auto n) { return 5 * m * n + 2 * m; }, example()).right);
-  CHECK_FALSE(grade_formula("reads", [](auto, auto) { return 0; }, example()).attempted);
-  CHECK_THAT(graded("reads", [](auto m, auto n) { return 7 * m * n; }), Catch::Contains("of M values charged as MN"));
-  CHECK_THAT(graded("reads", [](auto m, auto n) { return 8 * m * n + 2 * m; }), Catch::Contains("reads and writes together"));
-  CHECK_THAT(graded("reads", [](auto m, auto n) { return 3 * m * n; }), Catch::Contains("those are the writes"));
-  CHECK_THAT(graded("reads", [](auto m, auto n) { return 5 * m * n + 3 * m; }), Catch::Contains("you say 5MN+3M, counted 5MN+2M: M comes"));
-  CHECK_THAT(graded("reads", [](auto m, auto n) { return 4 * m * n + 2 * m; }), Catch::Contains("MN comes from first"));
-  CHECK_THAT(graded("reads", [](auto m, auto n) { return 5 * m * n + 2 * n; }), Catch::Contains("no term goes with N"));
+  CHECK(grade_formula(
+            "reads", [](auto m, auto n) { return 5 * m * n + 2 * m; }, example())
+            .right);
+  CHECK_FALSE(grade_formula(
+                  "reads", [](auto, auto) { return 0; }, example())
+                  .attempted);
+  CHECK_THAT(graded("reads", [](auto m, auto n) { return 7 * m * n; }),
+             Catch::Contains("of M values charged as MN"));
+  CHECK_THAT(graded("reads", [](auto m, auto n) { return 8 * m * n + 2 * m; }),
+             Catch::Contains("reads and writes together"));
+  CHECK_THAT(graded("reads", [](auto m, auto n) { return 3 * m * n; }),
+             Catch::Contains("those are the writes"));
+  CHECK_THAT(graded("reads", [](auto m, auto n) { return 5 * m * n + 3 * m; }),
+             Catch::Contains("you say 5MN+3M, counted 5MN+2M: M comes"));
+  CHECK_THAT(graded("reads", [](auto m, auto n) { return 4 * m * n + 2 * m; }),
+             Catch::Contains("MN comes from first"));
+  CHECK_THAT(graded("reads", [](auto m, auto n) { return 5 * m * n + 2 * n; }),
+             Catch::Contains("no term goes with N"));
   CHECK_THAT(graded("reads", [](auto m, auto n) { return m * m * n; }), Catch::Contains("at M="));
   for (int a = 0; a < 9; ++a)
     CHECK(graded("writes", [a](auto m, auto n) { return a * m * n + (8 - a) * m; }).size() <= 78);
@@ -135,7 +152,8 @@ TEST_CASE("a prediction that is off is told which term", "[prediction]") {
 
 TEST_CASE("progress keeps what it does not understand, and is written whole", "[progress]") {
   const scratch folder;
-  write_text(folder.path() / "progress.txt", "garbage \x01\xff\nquiz 01 2 / 5\nquiz 01\n\nfuture 7 things\nquiz 01 3 / 5");
+  write_text(folder.path() / "progress.txt",
+             "garbage \x01\xff\nquiz 01 2 / 5\nquiz 01\n\nfuture 7 things\nquiz 01 3 / 5");
   progress p(folder.path());
   CHECK(p.get("quiz 01") == "3 / 5");
   CHECK(p.get("quiz 0").empty());

@@ -57,8 +57,8 @@ bool case_run::counts_right() const {
   return read == model_reads && write == model_writes;
 }
 
-case_run run_case(backend& machine, const stage_info& stage, const exercise_info& exercise, const test_case& c,
-                  int warp) {
+case_run run_case(backend& machine, const stage_info& stage, const exercise_info& exercise,
+                  const test_case& c, int warp) {
   case_run r;
   r.shape = {c.rows, c.cols, c.ld_in > 0 ? c.ld_in : c.cols, c.ld_out > 0 ? c.ld_out : c.cols};
   r.type = c.type;
@@ -104,8 +104,9 @@ std::vector<case_run> run_cases(backend& machine, const stage_info& stage, const
   for (int warp : warps)
     for (const test_case& c : hidden_cases(stage, exercise)) {
       if (!all_types && c.type != dtype::f32) continue;
-      if (before) before(fmt::format("{}x{} {}  {}, warp {}", c.rows, c.cols, name_of(c.type),
-                                     machine.name() == "sim" ? "simulator" : "GPU", warp));
+      if (before)
+        before(fmt::format("{}x{} {}  {}, warp {}", c.rows, c.cols, name_of(c.type),
+                           machine.name() == "sim" ? "simulator" : "GPU", warp));
       all.push_back(run_case(machine, stage, exercise, c, warp));
     }
   return all;

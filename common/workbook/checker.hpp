@@ -51,8 +51,8 @@ struct case_run {
   bool pass() const { return values_right() && counts_right(); }
 };
 
-case_run run_case(backend& machine, const stage_info& stage, const exercise_info& exercise, const test_case& c,
-                  int warp);
+case_run run_case(backend& machine, const stage_info& stage, const exercise_info& exercise,
+                  const test_case& c, int warp);
 
 /// Runs all cases at each of the warp widths; a GPU has one, and the simulator both.
 /// `before` hears of each case before it runs. Without `all_types`, only fp32 is stored.

@@ -52,8 +52,8 @@ struct view {
   }
 };
 
-/// A prediction that agrees with everything: where a divisor is so small that dividing by it and multiplying with its
-/// reciprocal differ.
+/// A prediction that agrees with everything: where a divisor is so small that dividing by it and multiplying
+/// with its reciprocal differ.
 constexpr float anything = std::numeric_limits<float>::lowest();
 
 float quotient(float a, float b) { return b > 0 && b < 1.2e-38f ? anything : a / b; }
@@ -121,6 +121,7 @@ struct stream_mistake {
   bool merge_rescales = true;
   bool merge_keeps_larger = false;
   bool guarded = true;  ///< against -inf - (-inf)
+  bool own_maximum = false;  ///< in the result, of each thread
   std::function<bool(std::int64_t thread, const case_run&)> counted = {};
 };
 
@@ -159,7 +160,8 @@ prediction streamed(const view& v, const stream_mistake& how) {
     }
     const float scale = 1.0f / static_cast<float>(d_row);
     std::vector<float> row(v.cols);
-    for (std::int64_t c = 0; c < v.cols; ++c) row[c] = std::exp(v.x[i][c] - m_row) * scale;
+    for (std::int64_t c = 0; c < v.cols; ++c)
+      row[c] = std::exp(v.x[i][c] - (how.own_maximum ? m[c % r.row_threads] : m_row)) * scale;
     p.push_back(row);
   }
   return p;
@@ -230,7 +232,8 @@ std::vector<float> softmax_of(const std::vector<float>& x) {
 /// Rows divided by the sum of row which(i).
 prediction with_sum_of(const view& v, const std::function<std::int64_t(std::int64_t)>& which) {
   std::vector<float> sums(v.rows, not_a_number);
-  each(v, [&](std::int64_t i, float, float m, float d) { return sums[i] = m == infinity ? not_a_number : d; });
+  each(v,
+       [&](std::int64_t i, float, float m, float d) { return sums[i] = m == infinity ? not_a_number : d; });
   return each(v, [&](std::int64_t i, float x, float m, float) { return std::exp(x - m) / sums[which(i)]; });
 }
 
@@ -286,6 +289,37 @@ prediction shifted_down(const view& v) {
   return p;
 }
 
+/// The right results, in the wrong columns.
+prediction moved(const view& v, const std::function<std::int64_t(std::int64_t)>& from) {
+  prediction p;
+  for (const auto& right : v.want) {
+    std::vector<float> row(v.cols);
+    for (std::int64_t j = 0; j < v.cols; ++j) row[j] = static_cast<float>(right[from(j)]);
+    p.push_back(row);
+  }
+  return p;
+}
+
+/// Every fp32 result is a number that fp16 can hold, where the right ones are not.
+bool held_in_fp16(const std::vector<view>& views) {
+  std::int64_t seen = 0;
+  for (const view& v : views) {
+    if (v.run->type != dtype::f32) continue;
+    for (std::int64_t i = 0; i < v.rows; ++i)
+      for (std::int64_t j = 0; j < v.cols; ++j) {
+        const double g = v.got(i, j);
+        unsigned char bits[2];
+        store(dtype::f16, bits, 0, g);
+        int exponent = 0;
+        if (!std::isfinite(g) || g == 0 || std::frexp(g, &exponent) == 0.5)
+          continue;  // every type holds those
+        if (load(dtype::f16, bits, 0) != g) return false;
+        ++seen;
+      }
+  }
+  return seen > 100;
+}
+
 /// The row taken from memory as if rows lay side by side.
 prediction without_stride(const view& v) {
   const host_matrix& x = v.run->x;
@@ -328,18 +362,19 @@ prediction over_matrix(const view& v) {
 
 /// The sum leaves out columns from `kept` on; the maximum may see them.
 prediction prefix(const view& v, std::int64_t kept, bool max_sees_all) {
-  return each(v, [&, row = std::int64_t{-1}, m = 0.0f, d = 0.0f](std::int64_t i, float x, float all, float) mutable {
-    if (i != row) {
-      row = i;
-      m = -infinity;
-      for (std::int64_t c = 0; c < std::min(kept, v.cols); ++c) m = std::fmax(m, v.x[i][c]);
-      if (max_sees_all) m = all;
-      double sum = 0;
-      for (std::int64_t c = 0; c < std::min(kept, v.cols); ++c) sum += std::exp(v.x[i][c] - m);
-      d = static_cast<float>(sum);
-    }
-    return std::exp(x - m) / d;
-  });
+  return each(
+      v, [&, row = std::int64_t{-1}, m = 0.0f, d = 0.0f](std::int64_t i, float x, float all, float) mutable {
+        if (i != row) {
+          row = i;
+          m = -infinity;
+          for (std::int64_t c = 0; c < std::min(kept, v.cols); ++c) m = std::fmax(m, v.x[i][c]);
+          if (max_sees_all) m = all;
+          double sum = 0;
+          for (std::int64_t c = 0; c < std::min(kept, v.cols); ++c) sum += std::exp(v.x[i][c] - m);
+          d = static_cast<float>(sum);
+        }
+        return std::exp(x - m) / d;
+      });
 }
 
 /// The sum holds nothing but each thread's last column, as with = in place of +=.
@@ -366,7 +401,7 @@ const std::vector<hypothesis>& hypotheses() {
   static const std::vector<hypothesis> all = {
       {"zero-padding", "the results are those of masked lanes that hold 0",
        [](const view& v) { return cook(v, {.padding = 0.0f}); }},
-      {"maximum-starts-at-0", "rows below 0 come out as if their maximum were 0",
+      {"maximum-starts-at-0", "negative rows come out as with maximum 0",
        [](const view& v) { return cook(v, {.seed = 0.0f}); }},
       {"no-maximum", "the results are those of exp(x) / sum(exp(x))",
        [](const view& v) {
@@ -377,10 +412,11 @@ const std::vector<hypothesis>& hypotheses() {
        }},
       {"sum-without-maximum", "y is exp(x - max) / sum(exp(x))",
        [](const view& v) {
-         return each(v, [&, row = std::int64_t{-1}, d = 0.0f](std::int64_t i, float x, float m, float) mutable {
-           if (i != row) d = sum_of(v.x[row = i], [](float a) { return std::exp(a); });
-           return std::exp(x - m) / d;
-         });
+         return each(v,
+                     [&, row = std::int64_t{-1}, d = 0.0f](std::int64_t i, float x, float m, float) mutable {
+                       if (i != row) d = sum_of(v.x[row = i], [](float a) { return std::exp(a); });
+                       return std::exp(x - m) / d;
+                     });
        }},
       {"numerator-without-maximum", "y is exp(x) / sum(exp(x - max))",
        [](const view& v) {
@@ -392,16 +428,20 @@ const std::vector<hypothesis>& hypotheses() {
        [](const view& v) { return each(v, [](auto, float x, float m, float d) { return (x - m) / d; }); }},
       {"no-exponential", "y is x - max: the exponential is missing",
        [](const view& v) { return each(v, [](auto, float x, float m, float) { return x - m; }); }},
-      {"no-exponential", "the sum and y are of x - max, not of its exponential",
+      {"no-exponential", "sum and y are of x - max, without exp",
        [](const view& v) {
          return each(v, [&](std::int64_t i, float x, float m, float) {
            return (x - m) / sum_of(v.x[i], [m](float a) { return a - m; });
          });
        }},
       {"log-softmax", "y is x - max - log(sum), the logarithm of the softmax",
-       [](const view& v) { return each(v, [](auto, float x, float m, float d) { return x - m - std::log(d); }); }},
-      {"multiplied-by-sum", "y is exp(x - max) times the sum, not divided by it",
-       [](const view& v) { return each(v, [](auto, float x, float m, float d) { return std::exp(x - m) * d; }); }},
+       [](const view& v) {
+         return each(v, [](auto, float x, float m, float d) { return x - m - std::log(d); });
+       }},
+      {"multiplied-by-sum", "y is exp(x - max) times the sum",
+       [](const view& v) {
+         return each(v, [](auto, float x, float m, float d) { return std::exp(x - m) * d; });
+       }},
       {"exponentiated-twice", "the sum is of exp(exp(x - max) - max)",
        [](const view& v) {
          return each(v, [&](std::int64_t i, float x, float m, float) {
@@ -428,13 +468,14 @@ const std::vector<hypothesis>& hypotheses() {
       {"first-row-everywhere", "every row holds the softmax of row 0",
        [](const view& v) { return of_row(v, [](std::int64_t) { return 0; }); }},
       {"wrong-row", "each row holds the softmax of the row before it",
-       [](const view& v) { return of_row(v, [](std::int64_t i) { return std::max<std::int64_t>(i - 1, 0); }); }},
+       [](const view& v) {
+         return of_row(v, [](std::int64_t i) { return std::max<std::int64_t>(i - 1, 0); });
+       }},
       {"wrong-row", "each row holds the softmax of the row behind it",
        [](const view& v) { return of_row(v, [&](std::int64_t i) { return std::min(i + 1, v.rows - 1); }); }},
       {"wrong-row", "the rows come out in reverse order",
        [](const view& v) { return of_row(v, [&](std::int64_t i) { return v.rows - 1 - i; }); }},
-      {"wrong-axis", "each column sums to 1, not each row",
-       [](const view& v) { return over_columns(v); }},
+      {"wrong-axis", "each column sums to 1, not each row", [](const view& v) { return over_columns(v); }},
       {"sum-over-matrix", "the whole matrix sums to 1, not each row",
        [](const view& v) { return over_matrix(v); }},
       {"32-lanes-on-wave64", "only the first 32 of 64 lanes are heard",
@@ -442,11 +483,12 @@ const std::vector<hypothesis>& hypotheses() {
          return cook(v, {.counted = [](std::int64_t t, const case_run&) { return t % 64 < 32; }});
        },
        wave64_only},
-      {"32-lanes-on-wave64", "each 32 lanes of a wave of 64 have results of their own",
-       [](const view& v) { return cook(v, {.max_over = scope::half, .sum_over = scope::half}); }, wave64_only},
-      {"32-lanes-on-wave64", "sums are over 32 lanes where a wave has 64",
+      {"32-lanes-on-wave64", "each 32 lanes have results of their own",
+       [](const view& v) { return cook(v, {.max_over = scope::half, .sum_over = scope::half}); },
+       wave64_only},
+      {"32-lanes-on-wave64", "sums are over 32 lanes of 64",
        [](const view& v) { return cook(v, {.sum_over = scope::half}); }, wave64_only},
-      {"32-lanes-on-wave64", "the maximum is over 32 lanes where a wave has 64",
+      {"32-lanes-on-wave64", "maxima are over 32 lanes of 64",
        [](const view& v) { return cook(v, {.max_over = scope::half}); }, wave64_only},
       {"32-lanes-on-wave64", "the sum hears only the first 32 of 64 lanes",
        [](const view& v) {
@@ -483,51 +525,78 @@ const std::vector<hypothesis>& hypotheses() {
        }},
       {"last-warp-dropped", "the last warp of a row is left out of the sum",
        [](const view& v) {
-         return cook(v, {.counted = [](std::int64_t t, const case_run& r) {
-                           return r.row_threads <= r.warp || t < r.row_threads - r.warp;
-                         },
+         return cook(v, {.counted =
+                             [](std::int64_t t, const case_run& r) {
+                               return r.row_threads <= r.warp || t < r.row_threads - r.warp;
+                             },
                          .max_subset = false});
        }},
-      {"sum-of-one-thread", "the sum is that of the first thread's columns alone",
+      {"sum-of-one-thread", "the sum is of one thread's columns",
        [](const view& v) {
-         return cook(v, {.counted = [](std::int64_t t, const case_run&) { return t == 0; }, .max_subset = false});
+         return cook(
+             v, {.counted = [](std::int64_t t, const case_run&) { return t == 0; }, .max_subset = false});
        }},
-      {"warp-not-share", "rows that share a warp are divided by their common sum", over_the_warp},
-      {"sum-of-another-row", "each row is divided by the sum of the row behind it",
+      {"warp-not-share", "rows of a warp are divided by their joint sum", over_the_warp},
+      {"sum-of-another-row", "rows are divided by the next row's sum",
        [](const view& v) { return with_sum_of(v, [&](std::int64_t i) { return (i + 1) % v.rows; }); }},
-      {"sum-of-another-row", "each row is divided by the sum of the row behind it",
-       [](const view& v) { return with_sum_of(v, [&](std::int64_t i) { return std::min(i + 1, v.rows - 1); }); }},
-      {"sum-of-another-row", "each row is divided by the sum of the row before it",
-       [](const view& v) { return with_sum_of(v, [](std::int64_t i) { return std::max<std::int64_t>(i - 1, 0); }); }},
+      {"sum-of-another-row", "rows are divided by the next row's sum",
+       [](const view& v) {
+         return with_sum_of(v, [&](std::int64_t i) { return std::min(i + 1, v.rows - 1); });
+       }},
+      {"sum-of-another-row", "rows are divided by the sum before theirs",
+       [](const view& v) {
+         return with_sum_of(v, [](std::int64_t i) { return std::max<std::int64_t>(i - 1, 0); });
+       }},
       {"sum-of-another-row", "every row is divided by the sum of row 0",
        [](const view& v) { return with_sum_of(v, [](std::int64_t) { return 0; }); }},
-      {"shuffle-down", "only the first lane of a row has the whole maximum and sum", shifted_down},
-      {"last-column-dropped", "the last column of each row is left out of the sum",
+      {"shuffle-down", "only a row's first lane has the whole result", shifted_down},
+      {"last-column-dropped", "the last column is left out of the sum",
        [](const view& v) { return prefix(v, v.cols - 1, true); }},
       {"last-column-dropped", "the last column is left out of maximum and sum",
        [](const view& v) { return prefix(v, v.cols - 1, false); }},
-      {"first-batch-only", "only the first column of each thread is in the sum",
+      {"first-batch-only", "only each thread's first column is summed",
        [](const view& v) { return prefix(v, v.run->row_threads, true); }},
-      {"first-batch-only", "only the first column of each thread is counted",
+      {"first-batch-only", "only each thread's first column is counted",
        [](const view& v) { return prefix(v, v.run->row_threads, false); }},
-      {"last-batch-only", "only the last column of each thread is in the sum",
+      {"last-batch-only", "only each thread's last column is summed",
        [](const view& v) { return last_trip(v); }},
-      {"missing-rescale", "a thread's sum keeps its old size when its maximum grows",
+      {"missing-rescale", "a growing maximum leaves the sum as it was",
        [](const view& v) { return streamed(v, {.rescales = false}); }, streams},
-      {"merge-without-rescale", "sums relative to different maxima are simply added",
+      {"merge-without-rescale", "sums of different maxima are just added",
        [](const view& v) { return streamed(v, {.merge_rescales = false}); }, streams},
-      {"missing-rescale", "sums are never brought to the new maximum, nor in merge()",
+      {"missing-rescale", "no sum is ever brought to the new maximum",
        [](const view& v) { return streamed(v, {.rescales = false, .merge_rescales = false}); }, streams},
-      {"rescaled-the-wrong-way", "the sum is multiplied by exp(new - old), not exp(old - new)",
+      {"rescaled-the-wrong-way", "the sum grows by exp(new - old maximum)",
        [](const view& v) { return streamed(v, {.wrong_way = true}); }, streams},
       {"maximum-forgotten", "the running maximum is still -inf at the end",
        [](const view& v) { return streamed(v, {.keeps_maximum = false}); }, streams},
       {"one-of-a-batch", "only the first value of each batch is in the sum",
        [](const view& v) { return streamed(v, {.whole_batch = false}); }, streams},
-      {"merge-keeps-one", "the sum is that of the thread with the largest value",
+      {"merge-keeps-one", "the sum is of the thread with the maximum",
        [](const view& v) { return streamed(v, {.merge_keeps_larger = true}); }, streams},
       {"inf-minus-inf", "NaN wherever a thread has seen nothing but -inf",
        [](const view& v) { return streamed(v, {.guarded = false}); }, streams},
+      {"maximum-not-reduced", "each thread's results use its own maximum",
+       [](const view& v) { return streamed(v, {.own_maximum = true}); }, streams},
+      {"exp-quotient", "the sum is of exp(x) / exp(max), which overflows",
+       [](const view& v) {
+         return each(v,
+                     [&, row = std::int64_t{-1}, d = 0.0f](std::int64_t i, float x, float m, float) mutable {
+                       if (i != row)
+                         d = sum_of(v.x[row = i], [m](float a) { return std::exp(a) / std::exp(m); });
+                       return std::exp(x - m) / d;
+                     });
+       }},
+      {"exp-quotient", "y is of exp(x) / exp(max), which overflows",
+       [](const view& v) {
+         return each(v, [](auto, float x, float m, float d) { return std::exp(x) / std::exp(m) / d; });
+       }},
+      {"wrong-column", "the columns of each row come out in reverse order",
+       [](const view& v) { return moved(v, [&](std::int64_t j) { return v.cols - 1 - j; }); }},
+      {"wrong-column", "each column holds the result of the one before it",
+       [](const view& v) { return moved(v, [&](std::int64_t j) { return (j + v.cols - 1) % v.cols; }); }},
+      {"wrong-column", "each column holds the result of the one behind it",
+       [](const view& v) { return moved(v, [&](std::int64_t j) { return (j + 1) % v.cols; }); }},
       {"ignores-stride", "rows are read as if they lay side by side", without_stride},
       {"reads-padding", "the NaN between the rows gets into each row",
        [](const view& v) {
@@ -541,7 +610,8 @@ const std::vector<hypothesis>& hypotheses() {
 
 // --- rows that are off by one factor
 
-/// want / got of a row where it is the same everywhere: the sum in use over the right one. Nothing if it is not.
+/// want / got of a row where it is the same everywhere: the sum in use over the right one. Nothing if it is
+/// not.
 std::optional<double> row_factor(const view& v, std::int64_t row) {
   if (v.facts[row].special) return std::nullopt;
   double low = std::numeric_limits<double>::infinity(), high = 0;
@@ -566,7 +636,7 @@ double rounded(dtype t, double value) {
 /// All fp32 rows are off by a factor of their own: what kind of sum would do that?
 std::optional<std::pair<std::string, std::string>> explain_factors(const std::vector<view>& views) {
   int rows = 0, off = 0;
-  bool half = true, bf16 = true, whole = true;
+  bool half = true, bf16 = true, whole = true, fractions = false;
   std::set<long> times;
   double example = 0;
   for (const view& v : views) {
@@ -583,20 +653,23 @@ std::optional<std::pair<std::string, std::string>> explain_factors(const std::ve
         if (example == 0) example = *factor[i];
       }
       half &= std::abs(rounded(dtype::f16, d) - d) <= 3e-6 * d;
+      fractions |= std::abs(std::round(d) - d) > 1e-4 * d;
       bf16 &= std::abs(rounded(dtype::bf16, d) - d) <= 3e-6 * d;
       whole &= std::abs(std::round(*factor[i]) - *factor[i]) < 1e-4;
       times.insert(std::lround(*factor[i]));
     }
   }
   if (off == 0) return std::nullopt;
+  if (!fractions && rows > 3)
+    return std::pair("whole-sum", fmt::format("the sum of each of {} rows is a whole number", rows));
   if (half && rows > 3)
-    return std::pair("fp16-sum", fmt::format("the sum of each of {} rows is a number that fp16 can hold", rows));
+    return std::pair("fp16-sum", fmt::format("the sums of {} rows are all fp16 numbers", rows));
   if (bf16 && rows > 3)
-    return std::pair("bf16-sum", fmt::format("the sum of each of {} rows is a number that bf16 can hold", rows));
+    return std::pair("bf16-sum", fmt::format("the sums of {} rows are all bf16 numbers", rows));
   if (whole && times.size() == 1 && *times.begin() > 1)
     return std::pair("counted-twice", fmt::format("every sum is {} times what it should be", *times.begin()));
   return std::pair("wrong-sum",
-                   fmt::format("{} of {} rows are off by one factor each: here 1 / {:.4g}", off, rows, example));
+                   fmt::format("{} of {} rows off by one factor each, here 1/{:.6g}", off, rows, example));
 }
 
 // --- elements that nobody wrote
@@ -663,14 +736,23 @@ std::optional<std::pair<std::string, std::string>> explain_unwritten(const std::
   const unwritten_facts f = look_for_unwritten(*first);
   if (all) return std::pair("writes-nothing", "no element of y was written, in any case");
   if (one_row) return std::pair("first-row-only", "row 0 is written, no other row is");
-  if (last_row) return std::pair("last-row-not-written", fmt::format("row {}, the last, is not written", f.rows[0]));
+  if (last_row)
+    return std::pair("last-row-not-written", fmt::format("row {}, the last, is not written", f.rows[0]));
   if (last_column) return std::pair("last-column-not-written", "the last column of each row is not written");
   if (tail)
     return std::pair("tail-not-written",
                      fmt::format("columns from {} on are not written, of {}", f.tail, first->cols));
   if (whole_rows)
-    return std::pair("rows-not-written", fmt::format("rows {} of {} are not written", list_of(f.rows), first->rows));
-  return std::pair("not-written", fmt::format("elements of rows {} are not written", list_of(f.rows)));
+    return std::pair("rows-not-written",
+                     fmt::format("rows {} of {} are not written", list_of(f.rows), first->rows));
+  std::int64_t missing = 0, col = -1;
+  for (std::int64_t j = 0; j < first->cols; ++j) {
+    if (first->is_written(f.rows[0], j)) continue;
+    ++missing;
+    if (col < 0) col = j;
+  }
+  return std::pair("not-written", fmt::format("row {}: {} of {} columns not written, from {} on", f.rows[0],
+                                              missing, first->cols, col));
 }
 
 // --- counts
@@ -680,13 +762,13 @@ std::optional<std::pair<int, int>> in_elements(const std::vector<const case_run*
                                                const std::function<std::int64_t(const case_run&)>& bytes) {
   std::vector<int> per_row;
   for (int b = -6; b <= 6; ++b) per_row.push_back(b);
-  for (int threads : {128, 256, 512}) per_row.insert(per_row.end(), {threads - 1, 2 * (threads - 1), threads});
+  for (int threads : {128, 256, 512})
+    per_row.insert(per_row.end(), {threads - 1, 2 * (threads - 1), threads});
   std::sort(per_row.begin(), per_row.end(), [](int a, int b) { return std::abs(a) < std::abs(b); });
   for (int a : {0, 1, -1, 2, -2, 3, -3, 4})
     for (int b : per_row) {
       bool fits = true;
-      for (const case_run* r : runs)
-        fits &= bytes(*r) == 4 * r->shape.rows * (a * r->shape.cols + b);
+      for (const case_run* r : runs) fits &= bytes(*r) == 4 * r->shape.rows * (a * r->shape.cols + b);
       if (fits) return std::pair(a, b);
     }
   return std::nullopt;
@@ -725,16 +807,16 @@ std::optional<std::pair<std::string, std::string>> explain_counts(const std::vec
     std::string label = reads > 0 ? "reads-too-much" : "reads-too-little";
     if (e && e->first > 0) label = "reads-the-row-twice";
     if (e && e->first == 0 && e->second > 100) label = "every-thread-loads";
-    return std::pair(label, e ? fmt::format("{} {} is read than the stage claims, in all cases",
-                                            amount(e->first, e->second), more)
-                              : fmt::format("{} bytes {} are read than the {} claimed", std::abs(reads), more,
-                                            shown.model_reads));
+    return std::pair(
+        label,
+        e ? fmt::format("{} {} is read than claimed, in all cases", amount(e->first, e->second), more)
+          : fmt::format("{} bytes {} are read than {} claimed", std::abs(reads), more, shown.model_reads));
   }
   if (writes != 0) {
     const auto e = in_elements(f32, [](const case_run& r) { return stored(r) - r.model_writes; });
     return std::pair(writes > 0 ? "writes-too-much" : "writes-too-little",
-                     e ? fmt::format("{} {} is written than the stage claims, in all cases",
-                                     amount(e->first, e->second), writes > 0 ? "more" : "less")
+                     e ? fmt::format("{} {} is written than claimed, everywhere", amount(e->first, e->second),
+                                     writes > 0 ? "more" : "less")
                        : fmt::format("{} bytes {} are written than claimed", std::abs(writes),
                                      writes > 0 ? "more" : "less"));
   }
@@ -742,15 +824,15 @@ std::optional<std::pair<std::string, std::string>> explain_counts(const std::vec
     const auto& l = shown.launches[i];
     const launch_claim& c = shown.claims[i];
     if (static_cast<int>(l.block) != c.block)
-      return std::pair("wrong-block-size", fmt::format("{} threads a block for {} columns; the rule says {}",
-                                                       l.block, shown.shape.cols, c.block));
+      return std::pair("wrong-block-size", fmt::format("{} threads a block for N={}; rule: {}", l.block,
+                                                       shown.shape.cols, c.block));
     if (l.grid != c.grid)
       return std::pair(l.grid == shown.shape.rows ? "one-row-a-block" : "wrong-grid",
-                       fmt::format("{} blocks for {} rows of {}; the rule says {}", l.grid, shown.shape.rows,
+                       fmt::format("{} blocks for {} rows of {}; rule: {}", l.grid, shown.shape.rows,
                                    shown.shape.cols, c.grid));
     if (const auto barriers = static_cast<std::int64_t>(l.barriers); barriers != c.barriers)
       return std::pair(barriers < c.barriers ? "missing-barrier" : "extra-barrier",
-                       fmt::format("{} barriers in {} blocks; the stage needs {}", barriers, l.grid, c.barriers));
+                       fmt::format("{} barriers in {} blocks; it needs {}", barriers, l.grid, c.barriers));
   }
   return std::nullopt;
 }
@@ -761,8 +843,8 @@ std::pair<std::string, std::string> explain_fault(const simt::fault& f) {
   const std::string text = f.what();
   const std::string second = lines_of(text).size() > 1 ? trimmed(lines_of(text)[1]) : "";
   const auto colon = second.find("memory: ");
-  const std::string detail = colon == std::string::npos ? second.substr(second.find(": ") + 2)
-                                                        : second.substr(colon + 8);
+  const std::string detail =
+      colon == std::string::npos ? second.substr(second.find(": ") + 2) : second.substr(colon + 8);
   switch (f.kind) {
     case simt::fault_kind::out_of_bounds:
       return {"out-of-bounds", detail};
@@ -770,17 +852,17 @@ std::pair<std::string, std::string> explain_fault(const simt::fault& f) {
       return {"use-after-free", detail};
     case simt::fault_kind::uninitialised:
       if (text.find("shared memory") != std::string::npos)
-        return {"missing-barrier", "shared memory is read before its writer has been there"};
-      return {"reads-unwritten", detail};
+        return {"missing-barrier", "shared memory is read before it is written"};
+      return {"reads-unwritten", detail.substr(detail.find(" of ") + 4)};
     case simt::fault_kind::host_memory:
       return {"wild-pointer", detail};
     case simt::fault_kind::misaligned:
       return {"misaligned", detail};
     case simt::fault_kind::divergent_barrier:
-      return {"divergent-barrier", detail};
+      return {"divergent-barrier", detail.substr(0, detail.find(';'))};
     case simt::fault_kind::divergent_shuffle:
       if (text.find("but a warp has") != std::string::npos) return {"64-lanes-on-warp32", detail};
-      return {"divergent-shuffle", detail};
+      return {"divergent-shuffle", detail.substr(0, detail.find_first_of(";,"))};
   }
   return {"fault", detail};
 }
@@ -801,14 +883,22 @@ std::string distribution_of_errors(const view& v) {
   text += static_cast<std::int64_t>(rows.size()) == v.rows
               ? "all rows"
               : "row " + list_of(std::vector<std::int64_t>(rows.begin(), rows.end()));
-  std::set<std::int64_t> warps;
+  std::set<std::int64_t> warps, all_warps;
   for (std::int64_t c : cols) warps.insert(c % v.run->row_threads / v.run->warp);
-  const std::int64_t warps_all = (v.run->row_threads + v.run->warp - 1) / v.run->warp;
+  for (std::int64_t c = 0; c < v.cols; ++c) all_warps.insert(c % v.run->row_threads / v.run->warp);
   text += static_cast<std::int64_t>(cols.size()) == v.cols
               ? ", all columns"
               : fmt::format(", columns {} to {}", *cols.begin(), *cols.rbegin());
-  if (static_cast<std::int64_t>(warps.size()) < warps_all && warps_all > 1)
-    text += fmt::format(", {} of {} warps", warps.size(), warps_all);
+  if (warps.size() < all_warps.size())
+    text += fmt::format(", {} of {} warps", warps.size(), all_warps.size());
+  if (v.run->distribution == "mixed" && static_cast<std::int64_t>(rows.size()) < v.rows) {
+    const char* const kinds[] = {"ordinary", "negative", "large", "masked"};
+    std::set<std::int64_t> hit;
+    for (std::int64_t r : rows) hit.insert(r % 4);
+    std::string list;
+    for (std::int64_t k : hit) list += (list.empty() ? "" : ", ") + std::string(kinds[k]);
+    text = fmt::format("{} of {} wrong, in rows that are {}", wrong, v.rows * v.cols, list);
+  }
   return text;
 }
 
@@ -836,7 +926,8 @@ diagnosis diagnose(const std::vector<case_run>& runs, const stage_info& stage, c
     if (r.warp == failing->warp && r.simulated == failing->simulated) seen.push_back(&r);
   diagnosis d;
   const auto decide = [&]() -> diagnosis {
-    if (const case_run* r = first_of([](const case_run& c) { return c.fault.has_value(); }); r && r->warp == failing->warp) {
+    if (const case_run* r = first_of([](const case_run& c) { return c.fault.has_value(); });
+        r && r->warp == failing->warp) {
       diagnosis found = named(explain_fault(*r->fault), r);
       // Who reads what was never written is not the one to look at.
       if (r->fault->file.ends_with("exercise.cuh") && r->fault->kind != simt::fault_kind::uninitialised)
@@ -844,7 +935,7 @@ diagnosis diagnose(const std::vector<case_run>& runs, const stage_info& stage, c
       return found;
     }
     if (const case_run* r = first_of([](const case_run& c) { return !c.refused.empty(); }))
-      return {.label = "launch-refused", .evidence = r->refused, .shown = r};
+      return {.label = "launch-refused", .evidence = r->refused.substr(0, r->refused.find(':')), .shown = r};
 
     std::vector<view> views;
     for (const case_run* r : seen)
@@ -854,7 +945,8 @@ diagnosis diagnose(const std::vector<case_run>& runs, const stage_info& stage, c
       if (!wrong && !r->values_right()) wrong = r;
     if (!wrong) {
       if (failing->shape.rows == 0 || failing->shape.cols == 0)
-        return {.label = "launch-for-nothing", .evidence = "an empty matrix is launched for", .shown = failing};
+        return {
+            .label = "launch-for-nothing", .evidence = "an empty matrix is launched for", .shown = failing};
       if (auto found = explain_counts(seen, *failing)) return named(*found, failing);
     } else {
       if (auto found = explain_unwritten(views)) {
@@ -862,19 +954,22 @@ diagnosis diagnose(const std::vector<case_run>& runs, const stage_info& stage, c
         for (const case_run* r : seen)
           if (r->damage.starts_with("the padding behind") && found->first != "writes-nothing")
             return {.label = "ignores-stride",
-                    .evidence = "y is written as if its rows lay side by side",
+                    .evidence = "y is written as if rows lay side by side",
                     .shown = r};
         return named(*found, wrong);
       }
       if (!wrong->damage.empty())
-        return {.label = wrong->damage.find("input") != std::string::npos ? "modifies-input" : "writes-outside",
-                .evidence = wrong->damage,
-                .shown = wrong};
+        return {
+            .label = wrong->damage.find("input") != std::string::npos ? "modifies-input" : "writes-outside",
+            .evidence = wrong->damage,
+            .shown = wrong};
       for (const hypothesis& h : hypotheses()) {
         if (h.applies && !h.applies(views[0])) continue;
         if (std::all_of(views.begin(), views.end(), [&](const view& v) { return agrees(v, h.predict(v)); }))
           return {.label = h.label, .evidence = h.evidence, .shown = wrong};
       }
+      if (held_in_fp16(views))
+        return {.label = "fp16-result", .evidence = "every result is an fp16 number", .shown = wrong};
       // A count that is off names the cause sooner than a value that nothing predicts.
       for (const case_run* r : seen) {
         std::int64_t made = 0, claimed = 0;
@@ -882,21 +977,24 @@ diagnosis diagnose(const std::vector<case_run>& runs, const stage_info& stage, c
         for (const auto& c : r->claims) claimed += c.barriers;
         if (r->simulated && r->launches.size() == r->claims.size() && made < claimed)
           return {.label = "missing-barrier",
-                  .evidence = fmt::format("{} barriers where the stage needs {}, and wrong values", made, claimed),
+                  .evidence = fmt::format("{} barriers, needs {}, and values are wrong", made, claimed),
                   .shown = wrong};
       }
       if (auto found = explain_factors(views)) return named(*found, wrong);
     }
     if (wrong)
       for (const view& v : views)
-        if (v.run == wrong) return {.label = "unknown", .evidence = distribution_of_errors(v), .shown = wrong};
-    return {.label = "unknown", .evidence = "no known mistake predicts this", .shown = wrong ? wrong : failing};
+        if (v.run == wrong)
+          return {.label = "unknown", .evidence = distribution_of_errors(v), .shown = wrong};
+    return {
+        .label = "unknown", .evidence = "no known mistake predicts this", .shown = wrong ? wrong : failing};
   };
   d = decide();
   if (!source.open.empty()) {
     d.label = "unfinished";
     std::string list;
-    for (const auto& name : source.open) list += (list.empty() ? "" : ", ") + std::string("TODO(") + name + ")";
+    for (const auto& name : source.open)
+      list += (list.empty() ? "" : ", ") + std::string("TODO(") + name + ")";
     d.evidence = list + (source.open.size() == 1 ? " is still open" : " are still open");
     d.fault_line = 0;
   }
@@ -909,7 +1007,8 @@ const std::vector<label_facts>& labels() {
       {"not-attempted", "nothing has been written yet", "TODO"},
       {"unfinished", "a TODO is still as it was", "TODO"},
       {"zero-padding", "masked lanes must lose the maximum and add nothing", R"(0\.0f|: 0|identity|else)"},
-      {"maximum-starts-at-0", "a maximum that starts at 0 is wrong for negative rows", R"(float m|= 0\.0f|fmaxf)"},
+      {"maximum-starts-at-0", "a maximum that starts at 0 is wrong for negative rows",
+       R"(float m|= 0\.0f|fmaxf)"},
       {"no-maximum", "exp(x) overflows at 89 unless the maximum is subtracted", "exp"},
       {"sum-without-maximum", "the sum has to be relative to the maximum too", "exp"},
       {"numerator-without-maximum", "the result has to be relative to the maximum too", "exp"},
@@ -928,7 +1027,8 @@ const std::vector<label_facts>& labels() {
       {"32-lanes-on-wave64", "a warp has WarpSize lanes, 32 or 64", R"(32|16|warp|lane)"},
       {"64-lanes-on-warp32", "a warp has WarpSize lanes, 32 or 64", R"(64|shuffle)"},
       {"warp-only", "the warps of a row have to meet in shared memory", R"(shuffle|reduce|warp)"},
-      {"maximum-not-reduced", "the maximum of the row is that of all its threads", R"(m = |fmaxf|reduce|exp)"},
+      {"maximum-not-reduced", "the maximum of the row is that of all its threads",
+       R"(m = |fmaxf|reduce|exp)"},
       {"sum-not-reduced", "the sum of the row is that of all its threads", R"(scale|reduce|/ d|d =)"},
       {"not-reduced", "the threads of a row have to tell each other", R"(reduce|shuffle|merge)"},
       {"first-warp-only", "every warp of the row counts", R"(warp|partial|reduce)"},
@@ -940,7 +1040,8 @@ const std::vector<label_facts>& labels() {
       {"sum-of-one-thread", "the sum of the row is that of all its threads", R"(reduce|row_sum|d =|scale)"},
       {"warp-not-share", "a row has row_threads threads, which may be half a warp", R"(reduce|shuffle)"},
       {"missing-rescale", "when the maximum grows, the sum so far has to shrink", R"(r\.d|d \+=|r\.m)"},
-      {"merge-without-rescale", "sums can be added once they are relative to one maximum", R"(a\.d|b\.d|return)"},
+      {"merge-without-rescale", "sums can be added once they are relative to one maximum",
+       R"(a\.d|b\.d|return)"},
       {"rescaled-the-wrong-way", "a growing maximum makes the old sum smaller", R"(r\.d|exp)"},
       {"maximum-forgotten", "the new maximum has to be kept for the next batch", R"(r\.m|r\.d)"},
       {"one-of-a-batch", "every value of a batch belongs into the sum", R"(value|r\.d)"},
@@ -950,6 +1051,10 @@ const std::vector<label_facts>& labels() {
       {"reads-padding", "nothing behind column N - 1 belongs to the row", R"(ld|<=|cols)"},
       {"fp16-sum", "a sum in 16 bits loses the small terms: keep it in fp32", R"(half|d \+|d =)"},
       {"bf16-sum", "a sum in 16 bits loses the small terms: keep it in fp32", R"(bfloat16|d \+|d =)"},
+      {"whole-sum", "the sum has been rounded to a whole number", R"(floor|int|round|d =|row_sum)"},
+      {"fp16-result", "the result is rounded to fp16 on its way", R"(half)"},
+      {"exp-quotient", "subtract before the exponential, do not divide after it", R"(exp)"},
+      {"wrong-column", "column j of y comes from column j of x", R"(out\[|y\[|col)"},
       {"counted-twice", "each column belongs into the sum once", R"(d \+=|\+ |sum)"},
       {"sum-of-another-row", "a row is divided by its own sum", R"(row_sum|row|sum)"},
       {"wrong-sum", "the maximum cancels out, so it is the sum that is wrong", R"(d \+=|sum|d =|d \*)"},
@@ -971,9 +1076,12 @@ const std::vector<label_facts>& labels() {
       {"extra-barrier", "a barrier that nothing needs costs time", "syncthreads"},
       {"wild-pointer", "the address is not the device's", R"(\[|\*)"},
       {"misaligned", "the address has to be a multiple of the access", R"(reinterpret|\[)"},
-      {"divergent-barrier", "all threads of a block have to reach each barrier", R"(return|if|syncthreads|continue)"},
-      {"divergent-shuffle", "all lanes of a warp have to reach each shuffle", R"(return|if|shuffle|continue)"},
-      {"launch-refused", "the launcher finds no kernel for a row that the stage takes", R"(launch|return|Items)"},
+      {"divergent-barrier", "all threads of a block have to reach each barrier",
+       R"(return|if|syncthreads|continue)"},
+      {"divergent-shuffle", "all lanes of a warp have to reach each shuffle",
+       R"(return|if|shuffle|continue)"},
+      {"launch-refused", "the launcher finds no kernel for a row that the stage takes",
+       R"(launch|return|Items)"},
       {"launch-for-nothing", "M = 0 or N = 0 launches nothing", R"(launch|if)"},
       {"extra-launch", "each launch goes through memory", "launch"},
       {"missing-launch", "a kernel is not launched", "launch"},
@@ -1003,7 +1111,8 @@ place line_to_look_at(const std::string& learner, const std::string& kernel, con
   if (d.fault_line > 0) return {d.fault_line};
   const std::vector<std::string> lines = lines_of(learner);
   if (d.label == "not-attempted" || d.label == "unfinished") {
-    const std::string mark = d.label == "unfinished" ? d.evidence.substr(0, d.evidence.find(')') + 1) + ":" : "TODO(";
+    const std::string mark =
+        d.label == "unfinished" ? d.evidence.substr(0, d.evidence.find(')') + 1) + ":" : "TODO(";
     for (std::size_t i = 0; i < lines.size(); ++i)
       if (lines[i].find(mark) != std::string::npos) return {static_cast<int>(i) + 1};
   }
@@ -1046,6 +1155,9 @@ std::string cut(const std::string& text, std::size_t width) {
   return text.size() <= width ? text : text.substr(0, width - 3) + "...";
 }
 
+/// Six digits; the sign of a NaN says nothing.
+std::string value_text(double value) { return std::isnan(value) ? "NaN" : fmt::format("{:.6g}", value); }
+
 std::string where_text(const diagnosis& d) {
   const case_run& r = *d.shown;
   if (r.fault) {
@@ -1057,9 +1169,11 @@ std::string where_text(const diagnosis& d) {
   if (!r.values_right() && r.check.worst.row >= 0 && !r.check.pass) {
     const element_report& e = r.check.worst;
     if (e.why == failure::never_written)
-      return fmt::format("row {}, col {}: never written, want {:.6g}", e.row, e.col, e.want);
-    std::string text = fmt::format("row {}, col {}: got {:.6g}, want {:.6g}", e.row, e.col, e.got, e.want);
-    if (std::isfinite(e.got) && e.want > 0) text += fmt::format(", off by {:.2g} %", 100 * std::abs(e.got / e.want - 1));
+      return fmt::format("row {}, col {}: never written, want {}", e.row, e.col, value_text(e.want));
+    std::string text =
+        fmt::format("row {}, col {}: got {}, want {}", e.row, e.col, value_text(e.got), value_text(e.want));
+    if (std::isfinite(e.got) && e.want > 0)
+      text += fmt::format(", off by {:.2g} %", 100 * std::abs(e.got / e.want - 1));
     return text;
   }
   if (!r.damage.empty()) return r.damage;
@@ -1067,8 +1181,8 @@ std::string where_text(const diagnosis& d) {
   for (const auto& l : r.launches) barriers += static_cast<std::int64_t>(l.barriers);
   for (const auto& c : r.claims) claimed += c.barriers;
   if (loaded(r) != r.model_reads || stored(r) != r.model_writes)
-    return fmt::format("values right; {} bytes read, {} claimed; {} written, {} claimed", loaded(r), r.model_reads,
-                       stored(r), r.model_writes);
+    return fmt::format("values right; {} bytes read, {} claimed; {} written, {} claimed", loaded(r),
+                       r.model_reads, stored(r), r.model_writes);
   if (!r.launches.empty() && !r.claims.empty())
     return fmt::format("values right; grid {} block {} barriers {}, claimed {} {} {}", r.launches[0].grid,
                        r.launches[0].block, barriers, r.claims[0].grid, r.claims[0].block, claimed);

@@ -1,7 +1,7 @@
 #pragma once
 /// @file
-/// From what went wrong to the mistake that explains it. Each known mistake predicts an output; it is named only if
-/// its prediction agrees with every element of every case that ran, the right ones included.
+/// From what went wrong to the mistake that explains it. Each known mistake predicts an output; it is named
+/// only if its prediction agrees with every element of every case that ran, the right ones included.
 #include <string>
 #include <vector>
 
@@ -25,7 +25,8 @@ struct source_facts {
 
 diagnosis diagnose(const std::vector<case_run>& runs, const stage_info& stage, const source_facts& source);
 
-/// The labels that diagnose() can give, each with its meaning in one line, and words that the line at fault may hold.
+/// The labels that diagnose() can give, each with its meaning in one line, and words that the line at fault
+/// may hold.
 struct label_facts {
   std::string label;
   std::string meaning;

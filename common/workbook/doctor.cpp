@@ -32,9 +32,7 @@ std::pair<std::string, int> first_line_of(const std::string& command, const std:
   return {found, WIFEXITED(status) ? WEXITSTATUS(status) : 1};
 }
 
-bool on_path(const std::string& program) {
-  return first_line_of("command -v " + program).second == 0;
-}
+bool on_path(const std::string& program) { return first_line_of("command -v " + program).second == 0; }
 
 void row(const std::string& what, bool there, const std::string& text, const std::string& lack) {
   const std::string mark = there ? green("yes") : red("no ");
@@ -61,11 +59,15 @@ void gpu(const std::string& stage, const std::string& vendor, const std::string&
   const auto [answer, code] =
       first_line_of("'" + stage + "' --device " + backend + " --rows 1 --cols 1 --no-time", "");
   const auto [device, again] =
-      code == 0 ? first_line_of("'" + stage + "' --device " + backend + " --rows 1 --cols 1 --no-time", "device")
-                : std::pair(answer, code);
+      code == 0
+          ? first_line_of("'" + stage + "' --device " + backend + " --rows 1 --cols 1 --no-time", "device")
+          : std::pair(answer, code);
   std::string why = answer;
   if (const auto colon = why.find(": "); code != 0 && colon != std::string::npos) why = why.substr(colon + 2);
   if (code != 0 && why.find(':') != std::string::npos) why = why.substr(0, why.find(':'));
+  if (why.find("built without") != std::string::npos)
+    why = "built without " + std::string(backend == "cuda" ? "CUDA" : "HIP") +
+          "; its compiler was off or missing";
   row(vendor + " GPU", code == 0, code == 0 ? device : why, "");
 }
 
@@ -77,10 +79,14 @@ int show_doctor(const fs::path& root) {
       "nothing can be built: make setup");
   row("CMake", on_path("cmake"), version_of("cmake"), "nothing can be built: make setup");
   row("simulator", true,
-      fmt::format("{} cores; warps of 32 and 64; counts bytes, finds faults", std::thread::hardware_concurrency()), "");
+      fmt::format("{} cores; warps of 32 and 64; counts bytes, finds faults",
+                  std::thread::hardware_concurrency()),
+      "");
   const bool nvcc = on_path("nvcc") || fs::exists("/usr/local/cuda/bin/nvcc");
-  row("nvcc", nvcc, nvcc ? "CUDA Toolkit found" : "", "nothing runs on an NVIDIA GPU; the simulator does all");
-  row("hipcc", on_path("hipcc"), on_path("hipcc") ? "HIP compiler found" : "", "nothing runs on an AMD GPU (make setup-hip)");
+  row("nvcc", nvcc, nvcc ? "CUDA Toolkit found" : "",
+      "nothing runs on an NVIDIA GPU; the simulator does all");
+  row("hipcc", on_path("hipcc"), on_path("hipcc") ? "HIP compiler found" : "",
+      "nothing runs on an AMD GPU (make setup-hip)");
   const std::string stage = built_stage(root);
   gpu(stage, "NVIDIA", "cuda");
   gpu(stage, "AMD", "hip");
@@ -89,10 +95,13 @@ int show_doctor(const fs::path& root) {
   if (fs::exists("/proc/driver/nvidia/params"))
     admin_only = read_text("/proc/driver/nvidia/params").find("RmProfilingAdminOnly: 1") != std::string::npos;
   row("counters", ncu && !admin_only,
-      !ncu ? "ncu (Nsight Compute) is not here" : admin_only ? "the driver keeps them for root" : "ncu may read them",
+      !ncu         ? "ncu (Nsight Compute) is not here"
+      : admin_only ? "the driver keeps them for root"
+                   : "ncu may read them",
       ncu ? "ncu ends with ERR_NVGPUCTRPERM" : "no DRAM bytes");
   const bool python = on_path("python3");
-  row("Python", python, python ? version_of("python3") : "", "no tests, no reports from bench/; exercises need none");
+  row("Python", python, python ? version_of("python3") : "",
+      "no tests, no reports from bench/; exercises need none");
   fmt::print("\nWithout a GPU all exercises and quizzes can be done; only times are missing.\n");
   return 0;
 }

@@ -1,7 +1,7 @@
 #pragma once
 /// @file
-/// What the exercise of a stage is held to, beyond values and bytes: the shape of its launches, its barriers, and
-/// how the columns of a row are spread over threads. Defined by the stage's own exercise.hpp.
+/// What the exercise of a stage is held to, beyond values and bytes: the shape of its launches, its barriers,
+/// and how the columns of a row are spread over threads. Defined by the stage's own exercise.hpp.
 #include <cstdint>
 #include <vector>
 

@@ -1,5 +1,5 @@
-// The program behind every ./exercise-NN: checks the learner's kernel, says what is wrong with it, and records what is
-// right.
+// The program behind every ./exercise-NN: checks the learner's kernel, says what is wrong with it, and
+// records what is right.
 #include <fmt/format.h>
 #include <sys/stat.h>
 
@@ -92,7 +92,8 @@ int judge(const request& asked, const announce& step, const std::string& learner
   const diagnosis d = diagnose(runs, stage, source);
   progress done(root);
   if (d.pass) {
-    print(coloured(fmt::format("PASS stage {}  {} cases: values, bytes, launches, barriers\n", stage.number, runs.size())));
+    print(coloured(fmt::format("PASS stage {}  {} cases: values, bytes, launches, barriers\n", stage.number,
+                               runs.size())));
     print(fmt::format("  on       : {}\n  solution : {}/kernel.cuh, to compare\n", where, stage.folder));
     if (!done.has("exercise " + stage.number))
       done.set("exercise " + stage.number,
@@ -105,9 +106,10 @@ int judge(const request& asked, const announce& step, const std::string& learner
     print(coloured(failure_text(d, stage, learner, kernel)));
     record_failure(done, stage.number, d, line_to_look_at(learner, kernel, d));
   }
-  const grade reads = grade_formula("reads", [](auto m, auto n) { return learners_prediction(m, n).reads; }, stage);
-  const grade writes =
-      grade_formula("writes", [](auto m, auto n) { return learners_prediction(m, n).writes; }, stage);
+  const grade reads = grade_formula(
+      "reads", [](auto m, auto n) { return learners_prediction(m, n).reads; }, stage);
+  const grade writes = grade_formula(
+      "writes", [](auto m, auto n) { return learners_prediction(m, n).writes; }, stage);
   if (d.pass || reads.attempted || writes.attempted) {
     print("Prediction of the bytes, in elements\n");
     for (const grade& g : {reads, writes}) print("  " + (g.right ? green(g.text) : g.text) + "\n");
@@ -128,8 +130,10 @@ int main(int argc, char** argv) {
   const stage_info& stage = this_stage();
   const std::string name = "exercise-" + stage.number;
   request asked;
-  CLI::App app("Checks " + stage.folder + "/exercise.cuh on the simulator, at both warp widths, and on a GPU if there is one.");
-  app.add_option("--device", asked.device, "auto, or sim to leave the GPU out")->check(CLI::IsMember({"auto", "sim"}));
+  CLI::App app("Checks " + stage.folder +
+               "/exercise.cuh on the simulator, at both warp widths, and on a GPU if there is one.");
+  app.add_option("--device", asked.device, "auto, or sim to leave the GPU out")
+      ->check(CLI::IsMember({"auto", "sim"}));
   app.add_option("--patience", asked.patience, "seconds that one case may take before it counts as endless")
       ->check(CLI::Range(0.1, 3600.0));
   app.footer("Exit codes: 0 passed, 1 failed, 2 the command or the files are wrong.");
@@ -165,7 +169,8 @@ int main(int argc, char** argv) {
     if (s.how == supervised::end::crashed) {
       d.label = "crash";
       const auto colon = s.last_words.find("processor: ");
-      const std::string why = colon == std::string::npos ? "the program was killed" : s.last_words.substr(colon + 11);
+      const std::string why =
+          colon == std::string::npos ? "the program was killed" : s.last_words.substr(colon + 11);
       d.evidence = why.substr(0, why.find('\n'));
     }
     const std::vector<std::string> lines = lines_of(failure_text(d, stage, learner, kernel));

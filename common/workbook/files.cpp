@@ -19,9 +19,10 @@ fs::path workbook_root() {
   const char* chosen = std::getenv("SOFTMAX_WORKBOOK");
   const fs::path root = chosen && *chosen ? chosen : SOFTMAX_SOURCE_DIR;
   if (!fs::exists(root / "stages"))
-    throw usage_error(fmt::format("There is no workbook in {}: build again with make in its folder, or set "
-                                  "SOFTMAX_WORKBOOK to it.",
-                                  root.string()));
+    throw usage_error(
+        fmt::format("There is no workbook in {}: build again with make in its folder, or set "
+                    "SOFTMAX_WORKBOOK to it.",
+                    root.string()));
   return root;
 }
 

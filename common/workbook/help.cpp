@@ -1,8 +1,8 @@
 // The learner's file: made, started again, helped with, and solved.
 #include <fmt/format.h>
 
-#include <cstdio>
 #include <toml++/toml.h>
+#include <cstdio>
 
 #include "harness/usage_error.hpp"
 #include "workbook/commands.hpp"
@@ -29,12 +29,13 @@ std::string hint_text(const fs::path& file, const std::string& region, int level
   } catch (const toml::parse_error& e) {
     throw usage_error(fmt::format("{}: line {}: {}.", file.string(), e.source().begin.line, e.description()));
   }
-  throw usage_error(fmt::format("{} has no '{}' for region {}.", file.string(), level_names[level - 1], region));
+  throw usage_error(
+      fmt::format("{} has no '{}' for region {}.", file.string(), level_names[level - 1], region));
 }
 
 /// The region that a line of the learner's file belongs to: the last TODO above it, else the first region.
-region region_of_line(const std::vector<region>& regions, const std::string& learner, const std::string& number,
-                      int line) {
+region region_of_line(const std::vector<region>& regions, const std::string& learner,
+                      const std::string& number, int line) {
   const std::vector<std::string> lines = lines_of(learner);
   for (int at = std::min(line, static_cast<int>(lines.size())); at >= 1; --at)
     for (const region& r : regions)
@@ -83,7 +84,8 @@ int show_hint(const fs::path& root, const std::string& number) {
   const stage_folder s = find_stage(root, number);
   const fs::path learner = root / s.folder / "exercise.cuh";
   if (!fs::exists(learner))
-    throw usage_error(fmt::format("There is no {}/exercise.cuh yet: run make exercise-{} first.", s.folder, s.number));
+    throw usage_error(
+        fmt::format("There is no {}/exercise.cuh yet: run make exercise-{} first.", s.folder, s.number));
   const std::string text = read_text(learner), kernel = read_text(root / s.folder / "kernel.cuh");
   const std::vector<region> regions = find_regions(kernel);
   progress done(root);

@@ -94,8 +94,7 @@ std::vector<region> find_regions(const std::string& kernel) {
     std::smatch m;
     if (!std::regex_match(lines[i], m, marker)) continue;
     region r{.name = m[2], .task = m[3], .indent = m[1]};
-    while (++i < lines.size() && is_comment(lines[i]))
-      r.task += " " + trimmed(trimmed(lines[i]).substr(2));
+    while (++i < lines.size() && is_comment(lines[i])) r.task += " " + trimmed(trimmed(lines[i]).substr(2));
     static const std::regex starts(R"((.*); starts as `(.*)`)");
     if (std::smatch s; std::regex_match(r.task, s, starts)) {
       const std::string whole = r.task;
@@ -127,7 +126,8 @@ std::string make_skeleton(const std::string& kernel, const std::string& folder) 
   text += fmt::format(
       "//\n// This is YOUR file: write what each TODO asks for, then run\n//\n"
       "//   make exercise-{0} && ./exercise-{0}\n//\n"
-      "// make hint-{0} helps; make reset-{0} starts again and keeps a copy. The chapter is README.md beside this "
+      "// make hint-{0} helps; make reset-{0} starts again and keeps a copy. The chapter is README.md beside "
+      "this "
       "file.\n",
       number);
   for (; next < lines.size(); ++next) {

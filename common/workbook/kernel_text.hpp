@@ -1,8 +1,9 @@
 #pragma once
 /// @file
-/// From a stage's kernel to its exercise. A comment "// exercise a: what to write" opens a region of the kernel;
-/// "// end", or the end of the block that it stands in, closes it. The learner's file is the kernel with those
-/// regions cut, so that the two cannot drift apart.
+/// From a stage's kernel to its exercise. A comment "// exercise a: what to write" opens a region of the
+/// kernel;
+/// "// end", or the end of the block that it stands in, closes it. The learner's file is the kernel with
+/// those regions cut, so that the two cannot drift apart.
 #include <string>
 #include <vector>
 
@@ -37,8 +38,8 @@ std::vector<std::string> code_lines(const std::string& text);
 std::vector<std::string> lines_of(const std::string& text);
 std::string trimmed(const std::string& text);
 
-/// A change of some lines, as in a unified diff without context: lines with '-' must stand in the kernel exactly
-/// once, one below the other, whatever their indentation; lines with '+' take their place.
+/// A change of some lines, as in a unified diff without context: lines with '-' must stand in the kernel
+/// exactly once, one below the other, whatever their indentation; lines with '+' take their place.
 struct edit {
   std::vector<std::string> find, replace;
 };

@@ -24,8 +24,8 @@ volatile std::sig_atomic_t interrupted = 0;
 
 }  // namespace
 
-int ask_quiz(const std::filesystem::path& root, const std::string& number, const std::optional<std::string>& answers,
-             const std::string& gpu) {
+int ask_quiz(const std::filesystem::path& root, const std::string& number,
+             const std::optional<std::string>& answers, const std::string& gpu) {
   const stage_folder s = find_stage(root, number);
   const gpu_facts* facts = find_gpu(gpu);
   if (!facts) {
@@ -60,10 +60,12 @@ int ask_quiz(const std::filesystem::path& root, const std::string& number, const
     if (r.correct >= best) done.set("quiz " + s.number, fmt::format("{} / {}", r.correct, r.total));
     done.save();
   } else {
-    std::cout << fmt::format("\nThe answers ended after {} of {} questions: nothing was recorded.\n", r.asked, r.total);
+    std::cout << fmt::format("\nThe answers ended after {} of {} questions: nothing was recorded.\n", r.asked,
+                             r.total);
   }
   std::cout << fmt::format("\n{} / {} correct\n", r.correct, r.total) << std::flush;
-  if (!std::cout) throw usage_error("The result could not be written to standard output: check the pipe or the disk.");
+  if (!std::cout)
+    throw usage_error("The result could not be written to standard output: check the pipe or the disk.");
   return r.correct == r.total ? 0 : 1;
 }
 
@@ -86,7 +88,8 @@ int main(int argc, char** argv) {
     c->add_option("stage", number, "number of the stage, such as 03")->required();
     return c;
   };
-  with_stage("start", "make the file of an exercise, if it is missing")->add_option("--file", file, "elsewhere");
+  with_stage("start", "make the file of an exercise, if it is missing")
+      ->add_option("--file", file, "elsewhere");
   with_stage("reset", "the skeleton again; your work is kept as a copy");
   with_stage("hint", "a hint for the last diagnosis; again for more");
   with_stage("reveal", "the solution");

@@ -15,7 +15,9 @@ constexpr std::int64_t shapes[][2] = {{1, 1}, {3, 5}, {7, 33}, {64, 781}, {5, 40
 struct terms {
   std::int64_t mn = 0, m = 0, n = 0, one = 0;
 
-  std::int64_t of(std::int64_t rows, std::int64_t cols) const { return mn * rows * cols + m * rows + n * cols + one; }
+  std::int64_t of(std::int64_t rows, std::int64_t cols) const {
+    return mn * rows * cols + m * rows + n * cols + one;
+  }
   std::string text() const {
     std::string out;
     const auto add = [&](std::int64_t factor, const std::string& unit) {
@@ -90,7 +92,8 @@ grade grade_formula(const std::string& what, const formula& learner, const stage
   else if (said->mn == other.mn && said->m == other.m)
     g.text = head + fmt::format(": those are the {}", is_reads ? "writes" : "reads");
   else if (said->mn > counted.mn && said->mn - counted.mn == counted.m - said->m)
-    g.text = head + fmt::format(": {} of M values charged as MN", said->mn - counted.mn == 1 ? "one access" : "accesses");
+    g.text = head + fmt::format(": {} of M values charged as MN",
+                                said->mn - counted.mn == 1 ? "one access" : "accesses");
   else if (said->mn != counted.mn)
     g.text = head + fmt::format(": MN comes from {}", kernels_with(stage, is_reads, &element_count::mn));
   else

@@ -9,7 +9,8 @@
 namespace softmax::workbook {
 namespace {
 
-constexpr const char* head = "# What you have done in the Softmax Workbook: one line a fact. Delete it to start again.";
+constexpr const char* head =
+    "# What you have done in the Softmax Workbook: one line a fact. Delete it to start again.";
 
 bool speaks_of(const std::string& line, const std::string& fact) { return line.starts_with(fact + " "); }
 

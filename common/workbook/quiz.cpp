@@ -2,13 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <toml++/toml.h>
 #include <charconv>
 #include <cmath>
 #include <istream>
 #include <ostream>
 #include <set>
 #include <sstream>
-#include <toml++/toml.h>
 
 #include "harness/occupancy.hpp"
 #include "harness/usage_error.hpp"
@@ -45,7 +45,8 @@ std::map<std::string, double> quiz_facts(const gpu_facts& gpu) {
   f["barriers_reduction"] = 2;
   f["warps_5000"] = 8;
   f["columns_2000"] = static_cast<double>(power_above(ceiling(2000, gpu.warp_size * 4 / 2)));
-  f["columns_2000_one_row"] = static_cast<double>(power_above(ceiling(2000, std::int64_t{gpu.warp_size} * 4)));
+  f["columns_2000_one_row"] =
+      static_cast<double>(power_above(ceiling(2000, std::int64_t{gpu.warp_size} * 4)));
   f["merged_sum"] = 1.5 * std::exp(-2.0) + 1.25;
   f["merged_unscaled"] = 2.75;
   f["elements_online"] = 3;
@@ -103,7 +104,8 @@ std::vector<question> read_quiz(const std::filesystem::path& file) {
     if (!t) throw refuse("a question is no table");
     question q;
     q.id = (*t)["id"].value_or(std::string());
-    if (q.id.empty() || !ids.insert(q.id).second) throw refuse("a question needs an id of its own, not '" + q.id + "'");
+    if (q.id.empty() || !ids.insert(q.id).second)
+      throw refuse("a question needs an id of its own, not '" + q.id + "'");
     const auto need = [&](const toml::table& from, const char* key) {
       const std::string value = from[key].value_or(std::string());
       if (value.empty()) throw refuse("question " + q.id + " has no " + key);
@@ -115,17 +117,21 @@ std::vector<question> read_quiz(const std::filesystem::path& file) {
       for (const auto& entry : *choices) {
         const toml::table* c = entry.as_table();
         if (!c) throw refuse("question " + q.id + ": a choice is no table");
-        q.choices.push_back({need(*c, "text"), need(*c, "is"), need(*c, "reason"), (*c)["right"].value_or(false)});
+        q.choices.push_back(
+            {need(*c, "text"), need(*c, "is"), need(*c, "reason"), (*c)["right"].value_or(false)});
         right += q.choices.back().right;
       }
-      if (right != 1 || q.choices.size() < 2) throw refuse("question " + q.id + " needs one right choice of several");
+      if (right != 1 || q.choices.size() < 2)
+        throw refuse("question " + q.id + " needs one right choice of several");
     } else {
       q.number = need(*t, "number");
       q.reason = need(*t, "reason");
       q.tolerance = (*t)["tolerance"].value_or(0.0);
-      if (!quiz_facts(gpu_table()[0]).contains(q.number)) throw refuse("question " + q.id + ": no fact is named " + q.number);
+      if (!quiz_facts(gpu_table()[0]).contains(q.number))
+        throw refuse("question " + q.id + ": no fact is named " + q.number);
       if (const auto* traps = (*t)["traps"].as_table())
-        for (const auto& [key, value] : *traps) q.traps[std::string(key.str())] = value.value_or(std::string());
+        for (const auto& [key, value] : *traps)
+          q.traps[std::string(key.str())] = value.value_or(std::string());
     }
     all.push_back(q);
   }
@@ -156,14 +162,16 @@ std::optional<std::pair<bool, std::string>> judge_answer(const question& q, cons
                                                          const std::string& answer) {
   if (!q.choices.empty()) {
     const std::string letter = trimmed(answer);
-    const std::size_t index = letter.size() == 1 ? static_cast<std::size_t>(std::tolower(letter[0]) - 'a') : 99;
+    const std::size_t index =
+        letter.size() == 1 ? static_cast<std::size_t>(std::tolower(letter[0]) - 'a') : 99;
     if (index >= q.choices.size()) return std::nullopt;
     return std::pair(q.choices[index].right, filled(q.choices[index].reason, gpu));
   }
   std::string digits = trimmed(answer);
   double value = 0;
   const auto [end, problem] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  if (problem != std::errc() || end != digits.data() + digits.size() || !std::isfinite(value)) return std::nullopt;
+  if (problem != std::errc() || end != digits.data() + digits.size() || !std::isfinite(value))
+    return std::nullopt;
   const std::map<std::string, double> facts = quiz_facts(gpu);
   const double right = facts.at(q.number);
   const auto near = [&](double target) {
@@ -181,10 +189,14 @@ quiz_result hold_quiz(const std::vector<question>& questions, const gpu_facts& g
                       std::ostream& out, bool prompts, const std::function<bool()>& interrupted) {
   quiz_result result{.total = static_cast<int>(questions.size())};
   for (const question& q : questions) {
-    out << "\n" << bold(fmt::format("{}. ", result.asked + 1)) << folded(filled(q.ask, gpu), width, 3) << "\n";
+    out << "\n"
+        << bold(fmt::format("{}. ", result.asked + 1)) << folded(filled(q.ask, gpu), width, 3) << "\n";
     for (std::size_t i = 0; i < q.choices.size(); ++i)
-      out << "   " << static_cast<char>('a' + i) << ") " << folded(filled(q.choices[i].text, gpu), width - 6, 6) << "\n";
-    const std::string ask = q.choices.empty() ? "a number" : fmt::format("a to {}", static_cast<char>('a' + q.choices.size() - 1));
+      out << "   " << static_cast<char>('a' + i) << ") "
+          << folded(filled(q.choices[i].text, gpu), width - 6, 6) << "\n";
+    const std::string ask = q.choices.empty()
+                                ? "a number"
+                                : fmt::format("a to {}", static_cast<char>('a' + q.choices.size() - 1));
     for (;;) {
       if (prompts) out << "   " << ask << ": " << std::flush;
       std::string answer;
@@ -197,7 +209,8 @@ quiz_result hold_quiz(const std::vector<question>& questions, const gpu_facts& g
       ++result.asked;
       result.correct += verdict->first;
       const std::string head = verdict->first ? "right. " : "wrong. ";
-      out << "   " << (verdict->first ? green(head) : red(head)) << folded(verdict->second, width - 10, 10) << "\n";
+      out << "   " << (verdict->first ? green(head) : red(head)) << folded(verdict->second, width - 10, 10)
+          << "\n";
       break;
     }
   }

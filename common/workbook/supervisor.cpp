@@ -29,7 +29,8 @@ struct notice {
 supervised supervise(double patience_seconds, const std::function<int(const announce&)>& body) {
   void* place = mmap(nullptr, sizeof(notice), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   const int words = memfd_create("stderr", 0);
-  if (place == MAP_FAILED || words < 0) throw std::runtime_error("the system has no memory for a second process");
+  if (place == MAP_FAILED || words < 0)
+    throw std::runtime_error("the system has no memory for a second process");
   auto* shared = new (place) notice;
   std::fflush(nullptr);
   const pid_t child = fork();

@@ -1,5 +1,5 @@
-// What the exercise of stage 03 is held to: 4096 / N rows a block, between 1 and 8, and no barrier where the share
-// of a row is no wider than a warp.
+// What the exercise of stage 03 is held to: 4096 / N rows a block, between 1 and 8, and no barrier where the
+// share of a row is no wider than a warp.
 #include "workbook/exercise_info.hpp"
 
 namespace softmax::workbook {

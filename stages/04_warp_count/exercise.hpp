@@ -1,5 +1,5 @@
-// What the exercise of stage 04 is held to: 4, 8 or 16 warps a block by the width of the row, and no barrier where
-// the share of a row is no wider than a warp.
+// What the exercise of stage 04 is held to: 4, 8 or 16 warps a block by the width of the row, and no barrier
+// where the share of a row is no wider than a warp.
 #include "workbook/exercise_info.hpp"
 
 namespace softmax::workbook {
