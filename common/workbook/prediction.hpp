@@ -23,8 +23,8 @@ struct grade {
 
 using formula = std::function<std::int64_t(std::int64_t, std::int64_t)>;
 
-/// Compares a formula with `counted`, names the term that is off, and where it comes from.
-/// @param what "reads" or "writes"
+/// Compares a formula with what the stage was counted to move, and names the term that is off. `what` is
+/// "reads" or "writes".
 grade grade_formula(const std::string& what, const formula& learner, const stage_info& stage);
 
 }  // namespace softmax::workbook

@@ -73,7 +73,7 @@ std::string filled(const std::string& text, const gpu_facts& gpu, double answer)
     if (name == "gpu")
       out += gpu.name;
     else if (name == "answer")
-      out += fmt::format("{:.4g}", answer);
+      out += answer >= 1000 ? fmt::format("{:.0f}", answer) : fmt::format("{:.4g}", answer);
     else if (facts.contains(name))
       out += fmt::format("{:.6g}", facts.at(name));
     else {

@@ -43,8 +43,7 @@ struct quiz_result {
   int correct = 0, asked = 0, total = 0;
   bool complete() const { return asked == total; }
 };
-/// Asks on `out` and reads answers, one a line, until they end.
-/// @param interrupted is looked at after each line
+/// Asks on `out` and reads answers, one a line, until they end. `interrupted` is looked at after each line.
 quiz_result hold_quiz(const std::vector<question>& questions, const gpu_facts& gpu, std::istream& in,
                       std::ostream& out, bool prompts, const std::function<bool()>& interrupted);
 
