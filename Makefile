@@ -21,6 +21,7 @@ help:
 	@echo "make reset-NN         the exercise as it was;  make reveal-NN  its solution"
 	@echo "make map              how far you have come;  make doctor  what is here"
 	@echo "make test             test everything that this machine can test"
+	@echo "make test-all         and the wrong solutions of every exercise, as CI does"
 	@echo "make format           format the code; make check-format only looks"
 	@echo "make docs             API reference in docs/html (warnings are errors)"
 	@echo "make setup-hip        HIP compiler for AMD GPUs;  make setup-docs  Doxygen and clang-format"
@@ -83,9 +84,13 @@ FORCE:
 stages: $(addprefix stage-,$(NUMBERS))
 
 # --- checks
-.PHONY: test format check-format docs clean
+.PHONY: test test-all format check-format docs clean
 test: $(BUILD)/CMakeCache.txt
 	@cmake --build $(BUILD) --parallel $(JOBS)
+	@ctest --test-dir $(BUILD) --output-on-failure --parallel $(JOBS) --label-exclude slow
+# The wrong solutions of every exercise as well.
+test-all: $(BUILD)/CMakeCache.txt
+	@cmake --build $(BUILD) --parallel $(JOBS) --target all trials
 	@ctest --test-dir $(BUILD) --output-on-failure --parallel $(JOBS)
 
 SOURCES = $(shell git ls-files '*.cpp' '*.hpp' '*.cuh' '*.cu')
