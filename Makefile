@@ -3,7 +3,7 @@ BUILD ?= build
 PYTHON ?= python3
 JOBS ?= $(shell nproc)
 APT_PACKAGES = g++ make cmake ninja-build git python3 \
-  libboost-context-dev libcli11-dev libfmt-dev nlohmann-json3-dev libeigen3-dev libbenchmark-dev catch2
+  libboost-context-dev libcli11-dev libfmt-dev nlohmann-json3-dev libeigen3-dev libbenchmark-dev libtomlplusplus-dev catch2
 APT_PACKAGES_HIP = hipcc libamdhip64-dev rocm-device-libs
 APT_PACKAGES_DOCS = doxygen graphviz clang-format
 APT_PACKAGES_REPORT = python3-venv
@@ -18,7 +18,12 @@ help:
 	@echo "make stage-NN         build one stage, then run ./stage-NN"
 	@echo "make stages           build all stages:"
 	@for s in $(STAGES); do echo "                        $$s"; done
+	@echo "make exercise-NN      write a part of a stage yourself, then run ./exercise-NN"
+	@echo "make hint-NN          a hint for the last failure;  make quiz-NN  questions"
+	@echo "make reset-NN         the exercise as it was;  make reveal-NN  its solution"
+	@echo "make map              how far you have come;  make doctor  what is here"
 	@echo "make test             test everything that this machine can test"
+	@echo "make test-all         and the wrong solutions of every exercise, as CI does"
 	@echo "make report           benchmark what this machine can, then write report.html; QUICK=1 takes less time,"
 	@echo "                      FROM=a.json,b.json measures nothing and compares these files"
 	@echo "make format           format the code; make check-format only looks"
@@ -94,13 +99,32 @@ stage-%: FORCE $(BUILD)/CMakeCache.txt
 	@ls stages/$*_*/kernel.cuh > /dev/null 2>&1 || { echo "There is no stage $*: use one of $(NUMBERS)"; exit 2; }
 	@cmake --build $(BUILD) --parallel $(JOBS) --target $@
 	@ln -sf $(BUILD)/bin/$@ $@ && echo "run ./$@"
+# The learner's file is made if it is missing; only then is it compiled.
+exercise-%: FORCE $(BUILD)/CMakeCache.txt
+	@ls stages/$*_*/kernel.cuh > /dev/null 2>&1 || { echo "There is no stage $*: use one of $(NUMBERS)"; exit 2; }
+	@cmake --build $(BUILD) --parallel $(JOBS) --target $@
+	@ln -sf $(BUILD)/bin/$@ $@ && echo "run ./$@"
+.PHONY: map doctor workbook
+workbook: $(BUILD)/CMakeCache.txt
+	@cmake --build $(BUILD) --parallel $(JOBS) --target workbook > $(BUILD)/workbook.log 2>&1 || { cat $(BUILD)/workbook.log; exit 2; }
+map doctor: workbook
+	@$(BUILD)/bin/workbook $@
+# A quiz that is not all correct is no failed build.
+quiz-%: FORCE workbook
+	@$(BUILD)/bin/workbook quiz $* $(if $(ANSWERS),--answers $(ANSWERS)) $(if $(GPU),--gpu $(GPU)) || [ $$? = 1 ]
+hint-% reset-% reveal-%: FORCE workbook
+	@$(BUILD)/bin/workbook $(firstword $(subst -, ,$@)) $*
 FORCE:
 stages: $(addprefix stage-,$(NUMBERS))
 
 # --- checks
-.PHONY: test format check-format docs clean
+.PHONY: test test-all format check-format docs clean
 test: $(BUILD)/CMakeCache.txt
 	@cmake --build $(BUILD) --parallel $(JOBS)
+	@ctest --test-dir $(BUILD) --output-on-failure --parallel $(JOBS) --label-exclude slow
+# The wrong solutions of every exercise as well.
+test-all: $(BUILD)/CMakeCache.txt
+	@cmake --build $(BUILD) --parallel $(JOBS) --target all trials
 	@ctest --test-dir $(BUILD) --output-on-failure --parallel $(JOBS)
 
 SOURCES = $(shell git ls-files '*.cpp' '*.hpp' '*.cuh' '*.cu')
@@ -113,4 +137,4 @@ docs:
 	@doxygen docs/Doxyfile && echo "docs: docs/html/index.html"
 
 clean:
-	rm -rf $(BUILD) docs/html stage-[0-9][0-9] report.html
+	rm -rf $(BUILD) docs/html stage-[0-9][0-9] exercise-[0-9][0-9] report.html

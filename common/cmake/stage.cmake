@@ -3,12 +3,12 @@
 # TUNABLE: the launcher takes a launch_plan. BUILDS_ON: the stage to compare the kernel with, where it is not the one before;
 # read by tests/chapters_test.py.
 
-# softmax_add_stage_backend(<target> <folder> <backend> <objects>): compiles the stage's kernels for one backend and
-# leaves the object file in the variable <objects>.
-function(softmax_add_stage_backend target folder backend objects)
+# softmax_add_stage_backend(<target> <kernel_dir> <backend> <objects>): compiles the kernel.cuh of that folder for one
+# backend and leaves the object file in the variable <objects>.
+function(softmax_add_stage_backend target kernel_dir backend objects)
   set(definitions ${ARGN})
   set(source ${CMAKE_SOURCE_DIR}/common/harness/stage_backend.cpp)
-  set(include_dirs ${CMAKE_SOURCE_DIR}/common ${CMAKE_SOURCE_DIR}/stages/${folder})
+  set(include_dirs ${CMAKE_SOURCE_DIR}/common ${kernel_dir})
   if(backend STREQUAL "hip")
     set(object ${CMAKE_CURRENT_BINARY_DIR}/${target}.o)
     list(TRANSFORM SOFTMAX_HIP_ARCHITECTURES PREPEND --offload-arch= OUTPUT_VARIABLE architectures)
@@ -59,6 +59,7 @@ function(softmax_add_stage folder)
   set(stage_definitions)
   if(stage_TUNABLE)
     set(stage_definitions SOFTMAX_STAGE_TUNABLE)
+    set_property(GLOBAL APPEND PROPERTY SOFTMAX_TUNABLE_STAGES ${folder})
   endif()
   # What the program and its tests have in common.
   add_library(stage-${number}-all INTERFACE)
@@ -66,7 +67,7 @@ function(softmax_add_stage folder)
   foreach(backend cuda hip sim)
     string(TOUPPER ${backend} upper)
     if(backend STREQUAL "sim" OR SOFTMAX_WITH_${upper})
-      softmax_add_stage_backend(stage-${number}-${backend} ${folder} ${backend} objects
+      softmax_add_stage_backend(stage-${number}-${backend} ${CMAKE_SOURCE_DIR}/stages/${folder} ${backend} objects
                                 ${stage_definitions})
       target_sources(stage-${number}-all INTERFACE ${objects})
       add_dependencies(stage-${number}-all stage-${number}-${backend})
@@ -85,4 +86,61 @@ function(softmax_add_stage folder)
   add_executable(stage-${number} ${CMAKE_SOURCE_DIR}/common/harness/main.cpp)
   target_link_libraries(stage-${number} PRIVATE stage-${number}-all softmax_host)
   set_property(GLOBAL APPEND PROPERTY SOFTMAX_STAGES ${folder})
+  softmax_add_exercise(${folder})
+endfunction()
+
+# softmax_add_exercise(<folder> [PROGRAM <name>] [FILE <exercise.cuh>]): declares the program exercise-NN, the stage
+# compiled from the learner's file in place of its kernel. Never part of the default target: a learner's file may be
+# broken. The file is made from the kernel when it is missing.
+function(softmax_add_exercise folder)
+  cmake_parse_arguments(exercise "" "PROGRAM;FILE" "" ${ARGN})
+  string(SUBSTRING ${folder} 0 2 number)
+  set(program exercise-${number})
+  if(exercise_PROGRAM)
+    set(program ${exercise_PROGRAM})
+  endif()
+  set(file ${CMAKE_SOURCE_DIR}/stages/${folder}/exercise.cuh)
+  if(exercise_FILE)
+    set(file ${exercise_FILE})
+  endif()
+  set(kernel_dir ${CMAKE_BINARY_DIR}/generated/${program})
+  file(CONFIGURE OUTPUT ${kernel_dir}/kernel.cuh CONTENT "#include \"${file}\"\n")
+  # No output is declared, or a clean build would delete what the learner wrote.
+  add_custom_target(${program}-file COMMAND workbook start ${number} --file ${file} VERBATIM)
+  set(definitions)
+  get_property(tunable GLOBAL PROPERTY SOFTMAX_TUNABLE_STAGES)
+  if(folder IN_LIST tunable)
+    set(definitions SOFTMAX_STAGE_TUNABLE)
+  endif()
+  add_executable(${program} EXCLUDE_FROM_ALL $<TARGET_OBJECTS:softmax_exercise_main>
+                 $<TARGET_OBJECTS:stage-${number}-info> ${CMAKE_SOURCE_DIR}/common/workbook/this_exercise.cpp)
+  target_include_directories(${program} PRIVATE ${CMAKE_SOURCE_DIR}/stages/${folder})
+  target_link_libraries(${program} PRIVATE softmax_workbook CLI11::CLI11 softmax_host)
+  foreach(backend cuda hip sim)
+    string(TOUPPER ${backend} upper)
+    if(backend STREQUAL "sim" OR SOFTMAX_WITH_${upper})
+      softmax_add_stage_backend(${program}-${backend} ${kernel_dir} ${backend} objects ${definitions})
+      set_target_properties(${program}-${backend} PROPERTIES EXCLUDE_FROM_ALL ON)
+      add_dependencies(${program}-${backend} ${program}-file)
+      add_dependencies(${program} ${program}-${backend})
+      target_sources(${program} PRIVATE ${objects})
+      if(NOT backend STREQUAL "hip")
+        # A skeleton has not used everything yet.
+        target_compile_options(${program}-${backend} PRIVATE
+          $<$<COMPILE_LANGUAGE:CXX>:-Wno-error -Wno-unused -Wno-unused-parameter -Wno-maybe-uninitialized -Wno-uninitialized>)
+      endif()
+    endif()
+  endforeach()
+  # The learner's formulas, compiled as a kernel file is.
+  add_library(${program}-prediction OBJECT EXCLUDE_FROM_ALL ${CMAKE_SOURCE_DIR}/common/workbook/exercise_prediction.cpp)
+  target_include_directories(${program}-prediction PRIVATE ${CMAKE_SOURCE_DIR}/common ${kernel_dir})
+  target_link_libraries(${program}-prediction PRIVATE softmax::sim)
+  add_dependencies(${program}-prediction ${program}-file)
+  target_sources(${program} PRIVATE $<TARGET_OBJECTS:${program}-prediction>)
+  if(SOFTMAX_WITH_CUDA)
+    target_link_libraries(${program} PRIVATE CUDA::cudart_static)
+  endif()
+  if(SOFTMAX_WITH_HIP)
+    target_link_libraries(${program} PRIVATE ${SOFTMAX_HIP_RUNTIME})
+  endif()
 endfunction()

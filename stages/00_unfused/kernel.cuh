@@ -19,6 +19,7 @@ __global__ void reduce_rows(const T* in, std::int64_t ld, float* out, std::int64
   for (std::int64_t row = blockIdx.x; row < rows; row += gridDim.x) {
     float value = Op::identity();
     for (std::int64_t start = 0; start < cols; start += block_threads) {
+      // exercise a: combine this thread's column into value; beyond the row it counts as the identity
       const std::int64_t col = start + threadIdx.x;
       value = Op::combine(value, col < cols ? static_cast<float>(in[row * ld + col]) : Op::identity());
     }
@@ -34,6 +35,7 @@ __global__ void subtract_max(const T* x, std::int64_t ld, const float* row_max, 
   for (std::int64_t row = blockIdx.x; row < rows; row += gridDim.x) {
     const float m = block_load(row_max + row);
     for (std::int64_t start = 0; start < cols; start += block_threads) {
+      // exercise b: z of this thread's column is x - m; z has no padding between its rows
       const std::int64_t col = start + threadIdx.x;
       if (col < cols) z[row * cols + col] = static_cast<float>(x[row * ld + col]) - m;
     }

@@ -35,6 +35,7 @@ __global__ void sum_rows(const T* x, std::int64_t ld, const float* row_max, floa
     const float m = block_load(row_max + row);
     float d = 0.0f;
     for (std::int64_t start = 0; start < cols; start += block_threads) {
+      // exercise a: add exp(x - m) of this thread's column to d, and nothing beyond the row
       const std::int64_t col = start + threadIdx.x;
       d += col < cols ? expf(static_cast<float>(x[row * ld + col]) - m) : 0.0f;
     }
@@ -50,6 +51,7 @@ __global__ void normalise(const T* x, const float* row_max, const float* row_sum
     const float m = block_load(row_max + row);
     const float d = block_load(row_sum + row);
     for (std::int64_t start = 0; start < s.cols; start += block_threads) {
+      // exercise b: y of this thread's column, from x, m and d alone
       const std::int64_t col = start + threadIdx.x;
       if (col < s.cols)
         y[row * s.ld_out + col] = static_cast<T>(expf(static_cast<float>(x[row * s.ld_in + col]) - m) / d);

@@ -28,6 +28,7 @@ __global__ void softmax_row(const T* x, T* y, matrix_shape s) {
     float m = -INFINITY;
 #pragma unroll
     for (int i = 0; i < Items; ++i) {
+      // exercise a: load this thread's i-th column into held[i], -inf beyond the row; let m see it
       const int col = i * block_threads + threadIdx.x;
       held[i] = col < cols ? static_cast<float>(in[col]) : -INFINITY;
       m = fmaxf(m, held[i]);
@@ -36,12 +37,14 @@ __global__ void softmax_row(const T* x, T* y, matrix_shape s) {
     float d = 0.0f;
 #pragma unroll
     for (int i = 0; i < Items; ++i) {
+      // exercise b: held[i] becomes its exponential relative to m, and d its sum
       held[i] = expf(held[i] - m);  // 0 in masked lanes
       d += held[i];
     }
     const float scale = 1.0f / block_reduce<sum, WarpSize, block_threads>(d);
 #pragma unroll
     for (int i = 0; i < Items; ++i) {
+      // exercise c: write the result from registers, and nothing beyond the row
       const int col = i * block_threads + threadIdx.x;
       if (col < cols) out[col] = static_cast<T>(held[i] * scale);
     }

@@ -18,6 +18,7 @@ constexpr std::int64_t max_blocks = 1 << 15;  // many times what any GPU holds; 
 /// Rows a block: 4096 / cols, at least 1, at most 8, rounded down to a power of two so that shares tile the
 /// warps.
 constexpr int rows_per_block(std::int64_t cols) {
+  // exercise a: the rule above; starts as `return 1;`
   return cols <= 512 ? 8 : cols <= 1024 ? 4 : cols <= 2048 ? 2 : 1;
 }
 
@@ -26,13 +27,18 @@ constexpr int rows_per_block(std::int64_t cols) {
 template <int WarpSize, int Rows, int Items, class T>
 __global__ void softmax_rows(const T* x, T* y, matrix_shape s) {
   constexpr int row_threads = block_threads / Rows;
+  // exercise b: which row of the block this thread works on, and as which of the row's threads; starts as
+  // `const int share = 0, lane = threadIdx.x;`
   const int share = threadIdx.x / row_threads, lane = threadIdx.x % row_threads;
+  // end
   for (std::int64_t first = std::int64_t{blockIdx.x} * Rows; first < s.rows;
        first += std::int64_t{gridDim.x} * Rows) {
     const std::int64_t row = first + share;
     const T* in = x + row * s.ld_in;
     T* out = y + row * s.ld_out;
+    // exercise c: the columns that this row has; starts as `const int cols = s.cols;`
     const int cols = row < s.rows ? static_cast<int>(s.cols) : 0;
+    // end
     float held[Items];
     float m = -INFINITY;
 #pragma unroll

@@ -22,7 +22,10 @@ constexpr int rows_per_block(std::int64_t cols) {
 }
 
 /// Warps a block: 4 up to 2048 columns, 8 up to 8192, 16 beyond.
-constexpr int warps_per_block(std::int64_t cols) { return cols <= 2048 ? 4 : cols <= 8192 ? 8 : 16; }
+constexpr int warps_per_block(std::int64_t cols) {
+  // exercise a: the rule above; starts as `return 4;`
+  return cols <= 2048 ? 4 : cols <= 8192 ? 8 : 16;
+}
 
 /// Threads a block may have when each holds that many columns, so that the registers of a multiprocessor
 /// suffice.
@@ -32,8 +35,11 @@ constexpr int threads_with(int items) { return items > 32 ? most_threads / 2 : m
 /// last row stay masked, and take part in every shuffle and barrier.
 template <int WarpSize, int RowThreads, int Items, class T>
 __global__ void __launch_bounds__(threads_with(Items)) softmax_rows(const T* x, T* y, matrix_shape s) {
+  // exercise b: rows of this block, and this thread's place among them; starts as
+  // `const int rows = 1, share = 0, lane = threadIdx.x;`
   const int rows = blockDim.x / RowThreads;
   const int share = threadIdx.x / RowThreads, lane = threadIdx.x % RowThreads;
+  // end
   for (std::int64_t first = std::int64_t{blockIdx.x} * rows; first < s.rows;
        first += std::int64_t{gridDim.x} * rows) {
     const std::int64_t row = first + share;
@@ -103,6 +109,7 @@ void softmax(const T* x, T* y, float*, const matrix_shape& s, simt::stream queue
   const launch_plan rule = plan_by_rule(s.cols);
   const int rows = plan.rows > 0 ? plan.rows : rule.rows;
   const int warps = plan.warps > 0 ? plan.warps : rule.warps;
+  // exercise c: launch with as many threads a row as warps and rows of a block leave
   launch_shares<WarpSize, 8>(warps * WarpSize / rows, rows, x, y, s, queue);
 }
 

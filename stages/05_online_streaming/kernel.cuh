@@ -1,8 +1,7 @@
 #pragma once
 // Softmax for rows of any width: one pass keeps a running maximum and a sum that is rescaled whenever the
-// maximum grows, a second pass writes. Moves, in elements: reads 2MN, writes MN; where the L2 cache keeps the
-// row, DRAM sees MN and MN. Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018,
-// algorithm 3.
+// maximum grows, a second pass writes. Moves, in elements: reads 2MN, writes MN; where L2 keeps the row, DRAM
+// sees MN and MN. Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018, algorithm 3.
 #include "kernels/block.cuh"
 #include "numerics/shape.hpp"
 #include "simt/simt.hpp"
@@ -20,12 +19,12 @@ struct running {
   float d;
 };
 
-/// What exponents are taken relative to: the maximum, or 0 while nothing but -inf was seen. exp(-inf - 0) is
-/// 0, where exp(-inf + inf) would be a NaN.
+/// What exponents are relative to: the maximum, or 0 if all was -inf, as exp(-inf + inf) would be a NaN.
 __device__ inline float reference(float m) { return m == -INFINITY ? 0.0f : m; }
 
 /// Both sets of values together. Associative and commutative; {-inf, 0} changes nothing.
 __device__ inline running merge(running a, running b) {
+  // exercise a: both sums relative to the larger maximum, see reference(); starts as `return a;`
   const float m = fmaxf(a.m, b.m);
   return {m, a.d * expf(a.m - reference(m)) + b.d * expf(b.m - reference(m))};
 }
@@ -64,6 +63,7 @@ __global__ void softmax_row(const T* x, T* y, matrix_shape s) {
         value[i] = col < s.cols ? static_cast<float>(in[col]) : -INFINITY;
         m = fmaxf(m, value[i]);
       }
+      // exercise b: bring r.d from r.m to m, add the exponentials of the batch, and keep m
       r.d *= expf(r.m - reference(m));  // the sum so far, relative to the new maximum
 #pragma unroll
       for (int i = 0; i < batch; ++i) r.d += expf(value[i] - reference(m));

@@ -1,0 +1,568 @@
+#include "workbook/hypotheses.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+
+namespace softmax::workbook {
+namespace {
+
+constexpr float infinity = std::numeric_limits<float>::infinity();
+constexpr float not_a_number = std::numeric_limits<float>::quiet_NaN();
+
+/// A prediction that agrees with everything: where a divisor is so small that dividing by it and multiplying
+/// with its reciprocal differ.
+constexpr float anything = std::numeric_limits<float>::lowest();
+
+float quotient(float a, float b) { return b > 0 && b < 1.2e-38f ? anything : a / b; }
+
+}  // namespace
+
+view::view(const case_run& r) : run(&r), rows(r.shape.rows), cols(r.shape.cols) {
+  for (std::int64_t i = 0; i < rows; ++i) {
+    std::vector<double> in(cols), out(cols);
+    for (std::int64_t j = 0; j < cols; ++j) in[j] = r.x.at(i, j);
+    facts.push_back(reference_row(in, out));
+    x.emplace_back(in.begin(), in.end());
+    want.push_back(out);
+  }
+}
+
+bool view::is_written(std::int64_t row, std::int64_t col) const {
+  return bits_of(run->type, run->y.data.data(), row * run->y.ld + col) != poison_bits(run->type);
+}
+
+bool view::fails(std::int64_t row, std::int64_t col) const {
+  const double g = got(row, col), w = want[row][col];
+  if (!is_written(row, col)) return true;
+  if (std::isnan(w) || std::isnan(g)) return std::isnan(w) != std::isnan(g);
+  const double rough = run->type == dtype::f32 ? 2e-5 : run->type == dtype::f16 ? 2e-3 : 1e-2;
+  return !(std::abs(g - w) <= rough * w + (run->type == dtype::f16 ? 1e-7 : 1e-37));
+}
+
+bool agrees(const view& v, const prediction& p) {
+  const double relative = v.run->type == dtype::f32 ? 1e-4 : v.run->type == dtype::f16 ? 2e-3 : 1.6e-2;
+  const double tiny = v.run->type == dtype::f16 ? 1.2e-7 : 1.2e-38;
+  for (std::int64_t i = 0; i < v.rows; ++i)
+    for (std::int64_t j = 0; j < v.cols; ++j) {
+      if (!v.is_written(i, j)) return false;
+      const double g = v.got(i, j), e = p[i][j];
+      if (p[i][j] == anything) continue;
+      if (std::isnan(g) || std::isnan(e)) {
+        if (std::isnan(g) != std::isnan(e)) return false;
+        continue;
+      }
+      if (v.run->type == dtype::f16 && std::isinf(g) && e > 65000) continue;
+      if (std::isinf(g) || std::isinf(e)) {
+        if (g != e) return false;
+        continue;
+      }
+      double allowed = relative * std::abs(e) + tiny;
+      if (!std::isnan(v.want[i][j]) && v.fails(i, j))
+        allowed = std::min(allowed, 0.25 * std::abs(g - v.want[i][j]) + tiny);
+      if (!(std::abs(g - e) <= allowed)) return false;
+    }
+  return true;
+}
+
+namespace {
+
+// --- how the columns of a row meet
+
+enum class scope { thread, half, warp, row };
+
+struct recipe {
+  scope max_over = scope::row, sum_over = scope::row;
+  std::function<bool(std::int64_t thread, const case_run&)> counted;  ///< threads that a reduction hears of
+  bool max_subset = true;  ///< the maximum is over those, too
+  float seed = -infinity;  ///< of the maximum
+  float padding = -infinity;  ///< what masked lanes hold
+};
+
+std::int64_t member(scope s, std::int64_t thread, int warp) {
+  switch (s) {
+    case scope::thread:
+      return thread;
+    case scope::half:
+      return thread / 32;
+    case scope::warp:
+      return thread / warp;
+    case scope::row:
+      return 0;
+  }
+  return 0;
+}
+
+/// A mistake in the running pair of a stage that streams.
+struct stream_mistake {
+  bool rescales = true;  ///< the sum so far, when the maximum grows
+  bool wrong_way = false;  ///< by the reciprocal of what it should be
+  bool keeps_maximum = true;
+  bool whole_batch = true;
+  bool merge_rescales = true;
+  bool merge_keeps_larger = false;
+  bool guarded = true;  ///< against -inf - (-inf)
+  bool own_maximum = false;  ///< in the result, of each thread
+  std::function<bool(std::int64_t thread, const case_run&)> counted = {};
+};
+
+prediction streamed(const view& v, const stream_mistake& how) {
+  const case_run& r = *v.run;
+  const auto safe = [&](float m) { return how.guarded && m == -infinity ? 0.0f : m; };
+  prediction p;
+  for (std::int64_t i = 0; i < v.rows; ++i) {
+    std::vector<float> m(r.row_threads, -infinity), d(r.row_threads, 0.0f);
+    for (int t = 0; t < r.row_threads; ++t)
+      for (std::int64_t start = 0; start < v.cols; start += std::int64_t{r.batch} * r.row_threads) {
+        const auto value = [&](int k) {
+          const std::int64_t c = start + std::int64_t{k} * r.row_threads + t;
+          return c < v.cols ? v.x[i][c] : -infinity;
+        };
+        float now = m[t];
+        for (int k = 0; k < r.batch; ++k) now = std::fmax(now, value(k));
+        if (how.wrong_way)
+          d[t] *= std::exp(safe(now) - safe(m[t]));
+        else if (how.rescales)
+          d[t] *= std::exp(m[t] - safe(now));
+        for (int k = 0; k < (how.whole_batch ? r.batch : 1); ++k) d[t] += std::exp(value(k) - safe(now));
+        if (how.keeps_maximum) m[t] = now;
+      }
+    float m_row = -infinity;
+    for (int t = 0; t < r.row_threads; ++t)
+      if (!how.counted || how.counted(t, r)) m_row = std::fmax(m_row, m[t]);
+    double d_row = 0;
+    bool found = false;
+    for (int t = 0; t < r.row_threads; ++t) {
+      if (how.counted && !how.counted(t, r)) continue;
+      if (!how.merge_keeps_larger)
+        d_row += how.merge_rescales ? d[t] * std::exp(m[t] - safe(m_row)) : d[t];
+      else if (!found && m[t] == m_row)
+        d_row = d[t], found = true;
+    }
+    const float scale = 1.0f / static_cast<float>(d_row);
+    std::vector<float> row(v.cols);
+    for (std::int64_t c = 0; c < v.cols; ++c)
+      row[c] = std::exp(v.x[i][c] - (how.own_maximum ? m[c % r.row_threads] : m_row)) * scale;
+    p.push_back(row);
+  }
+  return p;
+}
+
+/// What a kernel gives that does all right but what the recipe says.
+prediction cook(const view& v, const recipe& how) {
+  const case_run& r = *v.run;
+  if (r.batch > 0 && how.counted && how.max_subset) return streamed(v, {.counted = how.counted});
+  prediction p;
+  for (std::int64_t i = 0; i < v.rows; ++i) {
+    const auto value = [&](std::int64_t c) { return c < v.cols ? v.x[i][c] : how.padding; };
+    const auto hears = [&](std::int64_t c) { return !how.counted || how.counted(c % r.row_threads, r); };
+    std::map<std::int64_t, float> m, d;
+    for (std::int64_t c = 0; c < r.padded; ++c) {
+      float& mine = m.try_emplace(member(how.max_over, c % r.row_threads, r.warp), how.seed).first->second;
+      if (!how.max_subset || hears(c)) mine = std::fmax(mine, value(c));
+    }
+    std::map<std::int64_t, double> exact;
+    for (std::int64_t c = 0; c < r.padded; ++c) {
+      if (c >= v.cols && !r.masked_in_sum) continue;
+      const std::int64_t thread = c % r.row_threads;
+      double& sum = exact[member(how.sum_over, thread, r.warp)];
+      if (hears(c)) sum += std::exp(value(c) - m[member(how.max_over, thread, r.warp)]);
+    }
+    for (const auto& [key, sum] : exact) d[key] = static_cast<float>(sum);
+    std::vector<float> row(v.cols);
+    for (std::int64_t c = 0; c < v.cols; ++c) {
+      const std::int64_t thread = c % r.row_threads;
+      row[c] = quotient(std::exp(v.x[i][c] - m[member(how.max_over, thread, r.warp)]),
+                        d[member(how.sum_over, thread, r.warp)]);
+    }
+    p.push_back(row);
+  }
+  return p;
+}
+
+/// y[i][j] = f(x, max, sum) for rows that are not special; those stay NaN unless f makes a number of them.
+template <class F>
+prediction each(const view& v, F f) {
+  prediction p;
+  for (std::int64_t i = 0; i < v.rows; ++i) {
+    float m = -infinity;
+    for (float x : v.x[i]) m = std::fmax(m, x);
+    double d = 0;
+    for (float x : v.x[i]) d += std::exp(x - m);
+    std::vector<float> row(v.cols);
+    for (std::int64_t j = 0; j < v.cols; ++j) row[j] = f(i, v.x[i][j], m, static_cast<float>(d));
+    p.push_back(row);
+  }
+  return p;
+}
+
+template <class F>
+float sum_of(const std::vector<float>& x, F f) {
+  double d = 0;
+  for (float value : x) d += f(value);
+  return static_cast<float>(d);
+}
+
+/// The softmax of each row of `rows` values.
+std::vector<float> softmax_of(const std::vector<float>& x) {
+  std::vector<double> in(x.begin(), x.end()), out(x.size());
+  reference_row(in, out);
+  return {out.begin(), out.end()};
+}
+
+/// Rows divided by the sum of row which(i).
+prediction with_sum_of(const view& v, const std::function<std::int64_t(std::int64_t)>& which) {
+  std::vector<float> sums(v.rows, not_a_number);
+  each(v,
+       [&](std::int64_t i, float, float m, float d) { return sums[i] = m == infinity ? not_a_number : d; });
+  return each(v, [&](std::int64_t i, float x, float m, float) { return std::exp(x - m) / sums[which(i)]; });
+}
+
+/// Where rows share a warp, the sum is over the whole warp; where a row has several, over each of them.
+prediction over_the_warp(const view& v) {
+  const case_run& r = *v.run;
+  if (r.row_threads >= r.warp) return cook(v, {.sum_over = scope::warp});
+  const std::int64_t together = r.warp / r.row_threads;
+  return each(v, [&](std::int64_t i, float x, float m, float) {
+    const std::int64_t first = i - i % together;
+    if (first + together > v.rows) return not_a_number;  // a share without a row: -inf - (-inf)
+    float d = 0;
+    for (std::int64_t k = first; k < first + together; ++k) {
+      const float most = *std::max_element(v.x[k].begin(), v.x[k].end());
+      d += sum_of(v.x[k], [most](float a) { return std::exp(a - most); });
+    }
+    return std::exp(x - m) / d;
+  });
+}
+
+prediction of_row(const view& v, const std::function<std::int64_t(std::int64_t)>& which) {
+  prediction p;
+  for (std::int64_t i = 0; i < v.rows; ++i) p.push_back(softmax_of(v.x[which(i)]));
+  return p;
+}
+
+/// Reductions by shuffle_down within the lanes of a row: only the first lane ends with the whole.
+prediction shifted_down(const view& v) {
+  const case_run& r = *v.run;
+  const int width = std::min(r.row_threads, r.warp);
+  if (r.row_threads > r.warp) return cook(v, {});  // lane 0 is the one that is passed on
+  prediction p;
+  const auto reduce = [&](std::vector<float> lanes, auto op) {
+    for (int step = width / 2; step > 0; step /= 2) {
+      std::vector<float> next = lanes;
+      for (int l = 0; l < width; ++l) next[l] = op(lanes[l], lanes[l + step < width ? l + step : l]);
+      lanes = next;
+    }
+    return lanes;
+  };
+  for (std::int64_t i = 0; i < v.rows; ++i) {
+    std::vector<float> m(width, -infinity), d(width, 0.0f);
+    const auto value = [&](std::int64_t c) { return c < v.cols ? v.x[i][c] : -infinity; };
+    for (std::int64_t c = 0; c < r.padded; ++c) m[c % width] = std::fmax(m[c % width], value(c));
+    m = reduce(m, [](float a, float b) { return std::fmax(a, b); });
+    for (std::int64_t c = 0; c < r.padded; ++c) d[c % width] += std::exp(value(c) - m[c % width]);
+    d = reduce(d, [](float a, float b) { return a + b; });
+    std::vector<float> row(v.cols);
+    for (std::int64_t c = 0; c < v.cols; ++c)
+      row[c] = std::exp(v.x[i][c] - m[c % width]) * (1.0f / d[c % width]);
+    p.push_back(row);
+  }
+  return p;
+}
+
+/// The right results, in the wrong columns.
+prediction moved(const view& v, const std::function<std::int64_t(std::int64_t)>& from) {
+  prediction p;
+  for (const auto& right : v.want) {
+    std::vector<float> row(v.cols);
+    for (std::int64_t j = 0; j < v.cols; ++j) row[j] = static_cast<float>(right[from(j)]);
+    p.push_back(row);
+  }
+  return p;
+}
+
+/// The row taken from memory as if rows lay side by side.
+prediction without_stride(const view& v) {
+  const host_matrix& x = v.run->x;
+  prediction p;
+  for (std::int64_t i = 0; i < v.rows; ++i) {
+    std::vector<float> row(v.cols);
+    for (std::int64_t j = 0; j < v.cols; ++j)
+      row[j] = static_cast<float>(load(x.type, x.data.data(), i * v.cols + j));
+    p.push_back(softmax_of(row));
+  }
+  return p;
+}
+
+prediction over_columns(const view& v) {
+  prediction p(v.rows, std::vector<float>(v.cols));
+  for (std::int64_t j = 0; j < v.cols; ++j) {
+    std::vector<float> column;
+    for (std::int64_t i = 0; i < v.rows; ++i) column.push_back(v.x[i][j]);
+    const std::vector<float> y = softmax_of(column);
+    for (std::int64_t i = 0; i < v.rows; ++i) p[i][j] = y[i];
+  }
+  return p;
+}
+
+prediction over_matrix(const view& v) {
+  double total = 0;
+  std::vector<float> m;
+  for (const auto& row : v.x) {
+    m.push_back(*std::max_element(row.begin(), row.end()));
+    for (float x : row) total += std::exp(x - m.back());
+  }
+  prediction p;
+  for (std::int64_t i = 0; i < v.rows; ++i) {
+    std::vector<float> row;
+    for (float x : v.x[i]) row.push_back(static_cast<float>(std::exp(x - m[i]) / total));
+    p.push_back(row);
+  }
+  return p;
+}
+
+/// The sum leaves out columns from `kept` on; the maximum may see them.
+prediction prefix(const view& v, std::int64_t kept, bool max_sees_all) {
+  return each(
+      v, [&, row = std::int64_t{-1}, m = 0.0f, d = 0.0f](std::int64_t i, float x, float all, float) mutable {
+        if (i != row) {
+          row = i;
+          m = -infinity;
+          for (std::int64_t c = 0; c < std::min(kept, v.cols); ++c) m = std::fmax(m, v.x[i][c]);
+          if (max_sees_all) m = all;
+          double sum = 0;
+          for (std::int64_t c = 0; c < std::min(kept, v.cols); ++c) sum += std::exp(v.x[i][c] - m);
+          d = static_cast<float>(sum);
+        }
+        return std::exp(x - m) / d;
+      });
+}
+
+/// The sum holds nothing but each thread's last column, as with = in place of +=.
+prediction last_trip(const view& v) {
+  const std::int64_t begin = v.run->padded - v.run->row_threads;
+  return each(v, [&](std::int64_t i, float x, float m, float) {
+    float d = 0;
+    for (std::int64_t c = std::max<std::int64_t>(begin, 0); c < v.cols; ++c) d += std::exp(v.x[i][c] - m);
+    return quotient(std::exp(x - m), d);
+  });
+}
+
+bool wave64_only(const view& v) { return v.run->warp == 64; }
+bool streams(const view& v) { return v.run->batch > 0; }
+
+}  // namespace
+
+const std::vector<hypothesis>& hypotheses() {
+  static const std::vector<hypothesis> all = {
+      {"zero-padding", "the results are those of masked lanes that hold 0",
+       [](const view& v) { return cook(v, {.padding = 0.0f}); }},
+      {"maximum-starts-at-0", "negative rows come out as with maximum 0",
+       [](const view& v) { return cook(v, {.seed = 0.0f}); }},
+      {"no-maximum", "the results are those of exp(x) / sum(exp(x))",
+       [](const view& v) {
+         return each(v, [&, row = std::int64_t{-1}, d = 0.0f](std::int64_t i, float x, float, float) mutable {
+           if (i != row) d = sum_of(v.x[row = i], [](float a) { return std::exp(a); });
+           return std::exp(x) / d;
+         });
+       }},
+      {"sum-without-maximum", "y is exp(x - max) / sum(exp(x))",
+       [](const view& v) {
+         return each(v,
+                     [&, row = std::int64_t{-1}, d = 0.0f](std::int64_t i, float x, float m, float) mutable {
+                       if (i != row) d = sum_of(v.x[row = i], [](float a) { return std::exp(a); });
+                       return std::exp(x - m) / d;
+                     });
+       }},
+      {"numerator-without-maximum", "y is exp(x) / sum(exp(x - max))",
+       [](const view& v) {
+         return each(v, [](std::int64_t, float x, float, float d) { return std::exp(x) / d; });
+       }},
+      {"not-normalised", "y is exp(x - max): the largest of each row is 1",
+       [](const view& v) { return each(v, [](auto, float x, float m, float) { return std::exp(x - m); }); }},
+      {"no-exponential", "y is (x - max) / sum: the exponential is missing",
+       [](const view& v) { return each(v, [](auto, float x, float m, float d) { return (x - m) / d; }); }},
+      {"no-exponential", "y is x - max: the exponential is missing",
+       [](const view& v) { return each(v, [](auto, float x, float m, float) { return x - m; }); }},
+      {"no-exponential", "sum and y are of x - max, without exp",
+       [](const view& v) {
+         return each(v, [&](std::int64_t i, float x, float m, float) {
+           return (x - m) / sum_of(v.x[i], [m](float a) { return a - m; });
+         });
+       }},
+      {"log-softmax", "y is x - max - log(sum), the logarithm of the softmax",
+       [](const view& v) {
+         return each(v, [](auto, float x, float m, float d) { return x - m - std::log(d); });
+       }},
+      {"multiplied-by-sum", "y is exp(x - max) times the sum",
+       [](const view& v) {
+         return each(v, [](auto, float x, float m, float d) { return std::exp(x - m) * d; });
+       }},
+      {"exponentiated-twice", "the sum is of exp(exp(x - max) - max)",
+       [](const view& v) {
+         return each(v, [&](std::int64_t i, float x, float m, float) {
+           const auto twice = [m](float a) { return std::exp(std::exp(a - m) - m); };
+           return twice(x) / sum_of(v.x[i], twice);
+         });
+       }},
+      {"base-2", "y is the softmax to base 2: exp2 instead of exp",
+       [](const view& v) {
+         return each(v, [&](std::int64_t i, float x, float m, float) {
+           return std::exp2(x - m) / sum_of(v.x[i], [m](float a) { return std::exp2(a - m); });
+         });
+       }},
+      {"uniform", "every column of a row is 1 / N, whatever x is",
+       [](const view& v) {
+         return each(v, [&](std::int64_t, float, float, float) { return 1.0f / static_cast<float>(v.cols); });
+       }},
+      {"sign-flipped", "large x give small y: the sign of x - max is flipped",
+       [](const view& v) {
+         return each(v, [&](std::int64_t i, float x, float m, float) {
+           return std::exp(m - x) / sum_of(v.x[i], [m](float a) { return std::exp(m - a); });
+         });
+       }},
+      {"first-row-everywhere", "every row holds the softmax of row 0",
+       [](const view& v) { return of_row(v, [](std::int64_t) { return 0; }); }},
+      {"wrong-row", "each row holds the softmax of the row before it",
+       [](const view& v) {
+         return of_row(v, [](std::int64_t i) { return std::max<std::int64_t>(i - 1, 0); });
+       }},
+      {"wrong-row", "each row holds the softmax of the row behind it",
+       [](const view& v) { return of_row(v, [&](std::int64_t i) { return std::min(i + 1, v.rows - 1); }); }},
+      {"wrong-row", "the rows come out in reverse order",
+       [](const view& v) { return of_row(v, [&](std::int64_t i) { return v.rows - 1 - i; }); }},
+      {"wrong-axis", "each column sums to 1, not each row", [](const view& v) { return over_columns(v); }},
+      {"sum-over-matrix", "the whole matrix sums to 1, not each row",
+       [](const view& v) { return over_matrix(v); }},
+      {"32-lanes-on-wave64", "only the first 32 of 64 lanes are heard",
+       [](const view& v) {
+         return cook(v, {.counted = [](std::int64_t t, const case_run&) { return t % 64 < 32; }});
+       },
+       wave64_only},
+      {"32-lanes-on-wave64", "each 32 lanes have results of their own",
+       [](const view& v) { return cook(v, {.max_over = scope::half, .sum_over = scope::half}); },
+       wave64_only},
+      {"32-lanes-on-wave64", "sums are over 32 lanes of 64",
+       [](const view& v) { return cook(v, {.sum_over = scope::half}); }, wave64_only},
+      {"32-lanes-on-wave64", "maxima are over 32 lanes of 64",
+       [](const view& v) { return cook(v, {.max_over = scope::half}); }, wave64_only},
+      {"32-lanes-on-wave64", "the sum hears only the first 32 of 64 lanes",
+       [](const view& v) {
+         return cook(v, {.counted = [](std::int64_t t, const case_run&) { return t % 64 < 32; },
+                         .max_subset = false});
+       },
+       wave64_only},
+      {"warp-only", "each warp has a maximum and a sum of its own",
+       [](const view& v) { return cook(v, {.max_over = scope::warp, .sum_over = scope::warp}); }},
+      {"warp-only", "each warp divides by its own sum",
+       [](const view& v) { return cook(v, {.sum_over = scope::warp}); }},
+      {"warp-only", "each warp subtracts its own maximum",
+       [](const view& v) { return cook(v, {.max_over = scope::warp}); }},
+      {"maximum-not-reduced", "each thread subtracts its own maximum",
+       [](const view& v) { return cook(v, {.max_over = scope::thread}); }},
+      {"sum-not-reduced", "each thread divides by its own sum",
+       [](const view& v) { return cook(v, {.sum_over = scope::thread}); }},
+      {"not-reduced", "each thread has a maximum and a sum of its own",
+       [](const view& v) { return cook(v, {.max_over = scope::thread, .sum_over = scope::thread}); }},
+      {"first-warp-only", "the sum hears only the first warp of a row",
+       [](const view& v) {
+         return cook(v, {.counted = [](std::int64_t t, const case_run& r) { return t < r.warp; }});
+       }},
+      {"first-warp-only", "the sum hears only the first warp of a row",
+       [](const view& v) {
+         return cook(v, {.counted = [](std::int64_t t, const case_run& r) { return t < r.warp; },
+                         .max_subset = false});
+       }},
+      {"last-warp-dropped", "the last warp of a row is left out of the sum",
+       [](const view& v) {
+         return cook(v, {.counted = [](std::int64_t t, const case_run& r) {
+                       return r.row_threads <= r.warp || t < r.row_threads - r.warp;
+                     }});
+       }},
+      {"last-warp-dropped", "the last warp of a row is left out of the sum",
+       [](const view& v) {
+         return cook(v, {.counted =
+                             [](std::int64_t t, const case_run& r) {
+                               return r.row_threads <= r.warp || t < r.row_threads - r.warp;
+                             },
+                         .max_subset = false});
+       }},
+      {"sum-of-one-thread", "the sum is of one thread's columns",
+       [](const view& v) {
+         return cook(
+             v, {.counted = [](std::int64_t t, const case_run&) { return t == 0; }, .max_subset = false});
+       }},
+      {"warp-not-share", "rows of a warp are divided by their joint sum", over_the_warp},
+      {"sum-of-another-row", "rows are divided by the next row's sum",
+       [](const view& v) { return with_sum_of(v, [&](std::int64_t i) { return (i + 1) % v.rows; }); }},
+      {"sum-of-another-row", "rows are divided by the next row's sum",
+       [](const view& v) {
+         return with_sum_of(v, [&](std::int64_t i) { return std::min(i + 1, v.rows - 1); });
+       }},
+      {"sum-of-another-row", "rows are divided by the sum before theirs",
+       [](const view& v) {
+         return with_sum_of(v, [](std::int64_t i) { return std::max<std::int64_t>(i - 1, 0); });
+       }},
+      {"sum-of-another-row", "every row is divided by the sum of row 0",
+       [](const view& v) { return with_sum_of(v, [](std::int64_t) { return 0; }); }},
+      {"shuffle-down", "only a row's first lane has the whole result", shifted_down},
+      {"last-column-dropped", "the last column is left out of the sum",
+       [](const view& v) { return prefix(v, v.cols - 1, true); }},
+      {"last-column-dropped", "the last column is left out of maximum and sum",
+       [](const view& v) { return prefix(v, v.cols - 1, false); }},
+      {"first-batch-only", "only each thread's first column is summed",
+       [](const view& v) { return prefix(v, v.run->row_threads, true); }},
+      {"first-batch-only", "only each thread's first column is counted",
+       [](const view& v) { return prefix(v, v.run->row_threads, false); }},
+      {"last-batch-only", "only each thread's last column is summed",
+       [](const view& v) { return last_trip(v); }},
+      {"missing-rescale", "a growing maximum leaves the sum as it was",
+       [](const view& v) { return streamed(v, {.rescales = false}); }, streams},
+      {"merge-without-rescale", "sums of different maxima are just added",
+       [](const view& v) { return streamed(v, {.merge_rescales = false}); }, streams},
+      {"missing-rescale", "no sum is ever brought to the new maximum",
+       [](const view& v) { return streamed(v, {.rescales = false, .merge_rescales = false}); }, streams},
+      {"rescaled-the-wrong-way", "the sum grows by exp(new - old maximum)",
+       [](const view& v) { return streamed(v, {.wrong_way = true}); }, streams},
+      {"maximum-forgotten", "the running maximum is still -inf at the end",
+       [](const view& v) { return streamed(v, {.keeps_maximum = false}); }, streams},
+      {"one-of-a-batch", "only the first value of each batch is in the sum",
+       [](const view& v) { return streamed(v, {.whole_batch = false}); }, streams},
+      {"merge-keeps-one", "the sum is of the thread with the maximum",
+       [](const view& v) { return streamed(v, {.merge_keeps_larger = true}); }, streams},
+      {"inf-minus-inf", "NaN wherever a thread has seen nothing but -inf",
+       [](const view& v) { return streamed(v, {.guarded = false}); }, streams},
+      {"maximum-not-reduced", "each thread's results use its own maximum",
+       [](const view& v) { return streamed(v, {.own_maximum = true}); }, streams},
+      {"exp-quotient", "the sum is of exp(x) / exp(max), which overflows",
+       [](const view& v) {
+         return each(v,
+                     [&, row = std::int64_t{-1}, d = 0.0f](std::int64_t i, float x, float m, float) mutable {
+                       if (i != row)
+                         d = sum_of(v.x[row = i], [m](float a) { return std::exp(a) / std::exp(m); });
+                       return std::exp(x - m) / d;
+                     });
+       }},
+      {"exp-quotient", "y is of exp(x) / exp(max), which overflows",
+       [](const view& v) {
+         return each(v, [](auto, float x, float m, float d) { return std::exp(x) / std::exp(m) / d; });
+       }},
+      {"wrong-column", "the columns of each row come out in reverse order",
+       [](const view& v) { return moved(v, [&](std::int64_t j) { return v.cols - 1 - j; }); }},
+      {"wrong-column", "each column holds the result of the one before it",
+       [](const view& v) { return moved(v, [&](std::int64_t j) { return (j + v.cols - 1) % v.cols; }); }},
+      {"wrong-column", "each column holds the result of the one behind it",
+       [](const view& v) { return moved(v, [&](std::int64_t j) { return (j + 1) % v.cols; }); }},
+      {"ignores-stride", "rows are read as if they lay side by side", without_stride},
+      {"reads-padding", "the NaN between the rows gets into each row",
+       [](const view& v) {
+         return each(v, [&](std::int64_t i, float x, float m, float d) {
+           return v.run->shape.ld_in > v.cols && i < v.rows ? not_a_number : std::exp(x - m) / d;
+         });
+       }},
+  };
+  return all;
+}
+
+}  // namespace softmax::workbook

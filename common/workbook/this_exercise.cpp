@@ -1,0 +1,2 @@
+// Defines this_exercise(): the include path says which one.
+#include <exercise.hpp>
