@@ -39,7 +39,11 @@ class trial_backend final : public backend {
     machine_.download(to, from, bytes);
   }
   void poison(void* p, std::size_t bytes) override { machine_.poison(p, bytes); }
-  void run(const stage_call& call) override { trial_.run(call); }
+  void fill(void* x, dtype type, const matrix_shape& s, std::uint64_t seed, double deviation) override {
+    machine_.fill(x, type, s, seed, deviation);
+  }
+  void start(const stage_call& call) override { trial_.run(call); }
+  void wait() override {}
   launch_plan rule(std::int64_t) const override { return {}; }
   std::vector<double> time(const std::vector<stage_call>&, int) override { return {}; }
   copy_times time_copy(const std::vector<stage_call>&, std::size_t, int) override { return {}; }
