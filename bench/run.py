@@ -67,8 +67,10 @@ def on_a_gpu(programs, device):
 
 
 def short(value):
-    """Seven digits are more than a clock gives, and a third of the file."""
-    return float(f"{value:.7g}") if isinstance(value, float) else value
+    """Seven digits are more than a clock gives, and a third of the file; counts stay exact."""
+    if not isinstance(value, float):
+        return value
+    return int(value) if value.is_integer() and abs(value) < 1 << 53 else float(f"{value:.7g}")
 
 
 def keep(unfinished, target):

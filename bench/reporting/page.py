@@ -23,8 +23,8 @@ MARKS = {"*": "★", "~": "≈", "": ""}
 def html(report, figures):
     """The whole page as text."""
     by_key = {f.key: f for f in figures}
-    parts = {"comparison": comparison(report), "few": few(report), "doubts": doubts(report), "table": full(report) if report.points else None,
-             "environment": environment(report)}
+    parts = {"glance": glance(report), "comparison": comparison(report), "few": few(report), "doubts": doubts(report),
+             "table": full(report) if report.points else None, "environment": environment(report)}
     environ = jinja2.Environment(loader=jinja2.FileSystemLoader(HERE), autoescape=True, trim_blocks=True)
     return environ.get_template("page.html").render(
         css=colours_css() + (HERE / "page.css").read_text(encoding="utf-8"),
@@ -34,13 +34,13 @@ def html(report, figures):
         summary=" ".join(summary.sentences(report)).replace("N = ", "N\u00a0=\u00a0"),
         sections=sections(by_key, parts), figures=by_key, switches=switches(report), guards=guards(report),
         dtypes=[d for d in DTYPES if any(d in f.dtypes for f in figures)], comparison=parts["comparison"],
-        few=parts["few"], doubts=parts["doubts"], full=parts["table"], environment=parts["environment"])
+        few=parts["few"], glance=parts["glance"], doubts=parts["doubts"], full=parts["table"], environment=parts["environment"])
 
 
 def sections(figures, parts):
     """key -> heading, in the order of the page, of what there is."""
-    order = {"speed": None, "comparison": "Machines and commits", "few": "Few rows", "steps": None, "bytes": None,
-             "warps": None, "occupancy": None, "error": None, "lies": None, "doubts": "Missing, failed, flagged",
+    order = {"speed": None, "glance": "Fastest stage, best peer", "comparison": "Machines and commits",
+             "few": "Few rows", "steps": None, "bytes": None, "dram": None, "warps": None, "occupancy": None, "error": None, "lies": None, "doubts": "Missing, failed, flagged",
              "table": "All numbers", "environment": "Where the numbers come from"}
     return {key: title or figures[key].title for key, title in order.items() if key in figures or parts.get(key)}
 
@@ -77,7 +77,7 @@ def colours_css():
     def rule(theme):
         colours = charts.THEMES[theme]
         named = {k: colours[k] for k in ("paper", "ink", "muted", "grid")}
-        named["link"] = colours["steps"][0]
+        named.update(link=colours["steps"][0], ahead=colours["steps"][0], behind=colours["steps"][2])
         return "".join(f"--{k}:{v};" for k, v in named.items()) + f"color-scheme:{theme};"
     return (f":root{{{rule('light')}}}\n"
             f"@media (prefers-color-scheme:dark){{:root:not([data-theme=light]){{{rule('dark')}}}}}\n"
@@ -90,23 +90,61 @@ def switches(report):
     light, dark = (charts.series_scale(points, charts.THEMES[t], "colour") for t in ("light", "dark"))
     names = {p.series: p.name for p in sorted(points, key=lambda p: series_order(p.series))}
     dash = lambda i: " ".join(map(str, charts.DASHES[i % len(charts.DASHES)]))
-    return {"series": [{"name": s, "light": light[n], "dark": dark[n]} for s, n in names.items()],
+    dashes = charts.dash_of(points) if len(charts.labels_of(points)) < 2 else {}
+    kind = lambda s: "Stages" if s.startswith("stage-") else "Roof" if s == "copy" else "Peers"
+    series = [{"name": s, "light": light[n], "dark": dark[n], "kind": kind(s),
+               "dash": " ".join(map(str, dashes.get(n, [1, 0])))} for s, n in names.items()]
+    groups = {k: [s for s in series if s["kind"] == k] for k in ("Stages", "Peers", "Roof")}
+    return {"series": [(k, group) for k, group in groups.items() if group],
             "labels": [{"name": label, "dash": dash(i)} for i, label in enumerate(charts.labels_of(points))]}
 
 
 # --- tables
+def glance(report):
+    """Who is fastest, at each width."""
+    rows = table.glance(report)
+    if len({(r["dtype"], r["cols"]) for r in rows}) < 2:
+        return None
+    several = len({r["label"] for r in rows}) > 1
+    share = lambda v: {"text": words.fraction(v) if v is not None else "–", "bar": None if v is None else min(1, v)}
+    return {"caption": "Fastest stage and best peer at each width", "several": several,
+            "peers": any(r["peer"] != "–" for r in rows),
+            "rows": [{**r, "of_copy": share(r["of_copy"]), "peer_of_copy": share(r["peer_of_copy"])} for r in rows]}
+
+
 def few(report):
-    """Few rows: a line a shape, a column a series."""
+    """Few rows: a line a shape, type and machine; the copy, the best stage, the best peer, then each stage."""
     points = [p for p in report.points if p.few and p.lie == "" and not p.source.simulated
               and not table.counted_only(p)]
     if not any(p.timed and not p.is_copy for p in points):
         return None
-    won, names = winners(report.points), charts.names_of(points)
-    at = {(p.dtype, p.cols, p.rows, p.name): p for p in points}
-    shapes = sorted({(p.dtype, p.cols, p.rows) for p in points}, key=lambda s: (DTYPES.index(s[0]), *s[1:]))
-    say = lambda *key: table.time_cell(at.get(key), won).replace("~", " ≈").replace("*", " ★")
-    return {"most": FEW_ROWS, "caption": "Microseconds, and times the copy's time", "head": ["M×N", *names],
-            "rows": [[f"{d} {m}×{n}", *(say(d, n, m, s) for s in names)] for d, n, m in shapes]}
+    won = winners(report.points)
+    at = {(p.source.label, p.dtype, p.cols, p.rows, p.series): p for p in points}
+    labels = charts.labels_of(points)
+    shapes = sorted({key[:4] for key in at}, key=lambda s: (labels.index(s[0]), DTYPES.index(s[1]), *s[2:]))
+    names = sorted({p.series for p in points if p.is_stage}, key=series_order)
+    rows = []
+    for label, dtype, cols, m in shapes:
+        group = won.get((label, dtype, m, cols))
+        best, peer, ratio, sure = table.duel(group, points) if group else (None, None, None, False)
+        against, word = table.stands(ratio, sure)
+        get = lambda name: at.get((label, dtype, cols, m, name))
+        rows.append({"label": label, "dtype": dtype, "shape": f"{m}×{cols}", "roof": few_cell(get("copy")),
+                     "best": {**few_cell(best), "name": table.tied(group)} if group else few_cell(None),
+                     "peer": {**few_cell(peer), "name": peer.series} if peer else few_cell(None),
+                     "against": against, "word": word,
+                     "stages": [{**few_cell(get(n)), "won": bool(group) and get(n) in group} for n in names]})
+    return {"most": FEW_ROWS, "caption": "Microseconds, and times the copy's time", "names": names, "rows": rows,
+            "several": len(labels) > 1, "peers": any(r["peer"]["time"] != "–" for r in rows)}
+
+
+def few_cell(point):
+    """µs, and how many times the copy's time; or why there is none."""
+    if point is None or not point.timed:
+        return {"time": words.cell_word(point) if point else "–", "factor": "", "odd": True}
+    factor = f"×{words.digits(1 / point.of_copy)}" if point.of_copy and not point.is_copy else ""
+    word = next((f for f in ("cache", "warm") if f in point.flags), "")
+    return {"time": words.significant(point.seconds * 1e6), "factor": " ".join(filter(None, (factor, word)))}
 
 
 def comparison(report):
@@ -178,7 +216,7 @@ def full(report):
 
 def doubts(report):
     """What has no number, and what has one with a flag, each kind once."""
-    made = [{"what": f"{group[0].series}: {words.status(group[0])}", "why": group[0].message,
+    made = [{"what": f"{group[0].series}: {words.status(group[0])}", "why": words.sentence(group[0].message),
              "where": f"at {words.first_few(table.shapes_of(group))}"} for group in table.by_message(report)]
     return made + [{"what": f"{f}:", "where": where, "why": why} for f, where, why in table.doubtful(report)]
 

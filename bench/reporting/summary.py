@@ -68,12 +68,12 @@ def second(report, points):
 
 def leftovers(report):
     """What has no number, and what has one that must not be believed."""
-    without = sum(p.status != "right" for p in report.points)
-    above = sum("cache" in p.flags for p in report.points)
+    without = sum(p.status not in ("right", "too wide") for p in report.points)
+    above = sum("cache" in p.flags and p.lie in ("", "none") for p in report.points)
     parts = []
     if without:
         have = "has" if without == 1 else "have"
-        parts.append(f"{words.several(without, 'point')} {have} no time (too wide, skipped or failed)")
+        parts.append(f"{words.several(without, 'point')} {have} no time (skipped or failed)")
     if above:
         parts.append(f"{words.several(above, 'point')} above the copy {'is' if above == 1 else 'are'} flagged as cache")
     return "; " + " and ".join(parts) if parts else ""
