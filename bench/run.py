@@ -78,7 +78,8 @@ def keep(unfinished, target):
     of a run that was stopped at once, are dropped."""
     try:
         report = json.loads(unfinished.read_text())
-        entries = [e for e in report["benchmarks"] if not (e.get("error_occurred") and e.get("repetition_index", 0) > 0)]
+        entries = [e for e in report["benchmarks"] if not (e.get("error_occurred") and e.get("repetition_index", 0) > 0)
+                   and e.get("error_message") != "interrupted"]
         good = any(not e.get("error_occurred") for e in entries)
     except (OSError, ValueError, KeyError):
         good = False
@@ -202,4 +203,7 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:  # before anything was measured
+        stop(130, "interrupted.")

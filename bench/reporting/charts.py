@@ -13,6 +13,7 @@ import altair as alt
 import vl_convert
 
 from reporting import words
+from reporting.table import dtypes_of
 from reporting.model import (DTYPES, file_name, finite, full_rows, ladder, lies, mark_of, series_order, tallest,
                              winners)
 
@@ -172,10 +173,6 @@ def top_legend():
     return alt.Legend(orient="top", title=None, symbolType="square")
 
 
-def dtypes_of(points):
-    return [d for d in DTYPES if any(p.dtype == d for p in points)]
-
-
 def shape_value(rows, cols):
     return f"{rows}x{cols}"
 
@@ -220,7 +217,8 @@ def speed_data(points):
     return [{"series": p.name, "dtype": p.dtype, "N": p.cols, "M": p.rows, "GB/s": p.bytes_per_second * 1e-9,
              "of copy": words.fraction(p.of_copy), "time": f"{words.microseconds(p.seconds)} µs",
              "spread": words.percent(p.spread), "said": ", ".join(p.flags) or "–", "cache": "cache" in p.flags,
-             "told": told.get((p.name, p.dtype)) is p, "copy": p.is_copy, "peer": not p.is_stage and not p.is_copy, "which": p.label or "–"} for p in points]
+             "told": told.get((p.name, p.dtype)) is p, "copy": p.is_copy, "peer": not p.is_stage and not p.is_copy,
+            "which": p.label or "–"} for p in points]
 
 
 def speed_rows(points):
@@ -280,8 +278,8 @@ def dropped(labels, top):
     least = 15 * top / HEIGHT
     for label in sorted(labels, key=lambda d: (-d["N"], -d["GB/s"])):
         label["at"] = label["GB/s"] - 0.8 * least
-        near = sorted((d["at"] for d in labels if "at" in d and d is not label and d["N"] <= 4 * label["N"]), reverse=True)
-        for at in near:
+        near = (d["at"] for d in labels if "at" in d and d is not label and d["N"] <= 4 * label["N"])
+        for at in sorted(near, reverse=True):
             if abs(at - label["at"]) < least:
                 label["at"] = at - least
     return labels
@@ -388,7 +386,7 @@ def traffic_of(p):
 
 def traffic(report):
     """Bars: model, requested, sectors and DRAM of each stage, in matrices."""
-    points = [p for p in report.points if p.status == "right" and p.is_stage and p.lie in ("", "none")
+    points = [p for p in report.points if p.status == "right" and p.is_stage and p.lie == ""
               and p.elements_bytes and any(traffic_of(p).values())]
     if not points:
         return None
@@ -398,7 +396,8 @@ def traffic(report):
     at = lambda shape: [d for d in data if (d["N"], d["M"]) == shape]
     shown = {(d["N"], d["M"]) for d in data}
     choices, default = shape_choices([p for p in points if (p.cols, p.rows) in shown],
-                                     lambda s: (sum(d["kind"] != "model" for d in at(s)), s[0] * s[1]))
+                                     lambda s: (sum(d["kind"] != "model" for d in at(s)), round(math.log2(s[0] * s[1])),
+                                                -abs(math.log2(s[0] / 1024))))
     missing = [k for k in KINDS if k not in kinds]
     rows = [[d["series"], d["dtype"], str(d["M"]), str(d["N"]), d["kind"], str(d["bytes"]), d["text"]] for d in data]
     height = max(140, len(names) * (18 * len(kinds) + 10) + 50)
@@ -485,7 +484,7 @@ def dram(report):
                   "The threads touch the same bytes at every width (sectors). Where all rows in flight fit the L2 "
                   "cache, a row that is read again comes from there, and DRAM moves about the least of 2; "
                   "where they do not, every pass reaches DRAM.",
-                  f"Line chart of bytes touched and bytes of DRAM over the number of columns, for {words.listed(names)}.",
+                  f"Line chart of bytes touched and of DRAM over the number of columns, for {words.listed(names)}.",
                   finish(dram_chart(data), {"points": data, "floor": [{"matrices": 2}]}, 240, dtype=dtypes[0]),
                   ["stage", "dtype", "M", "N", "count", "bytes", "matrices"],
                   [[d["series"], d["dtype"], str(d["M"]), str(d["N"]), d["kind"], f"{d['bytes']:.0f}", d["text"]]
@@ -509,8 +508,8 @@ def dram_chart(data):
                      chart.mark_line(strokeWidth=2.5).encode(color=colour, **detail),
                      chart.mark_point(size=60, filled=True, opacity=1).encode(color=colour, tooltip=tips),
                      chart.transform_filter("datum.kind == 'DRAM'").mark_text(
-                         dy=alt.ExprRef("datum.matrices > 2.2 ? 16 : -12"), fontSize=11, color=alt.ExprRef("ink")).encode(
-                         text="text:N"))
+                         dy=alt.ExprRef("datum.matrices > 2.2 ? 16 : -12"), fontSize=11,
+                         color=alt.ExprRef("ink")).encode(text="text:N"))
 
 
 # --- heat maps
@@ -602,7 +601,7 @@ def occupancy(report):
 def error(report):
     """One strip a stage, one point a shape: the largest error in units of the last place."""
     points = [p for p in report.points if p.max_ulp is not None and p.status == "right" and not p.is_copy
-              and p.lie in ("", "none")]
+              and p.lie == ""]
     if not points:
         return None
     names, dtypes = names_of(points), dtypes_of(points)

@@ -96,6 +96,8 @@ def read_benchmarks(data, source, report):
     """A point for each name; the context holds the facts."""
     context = data.get("context") or {}
     source.facts = {k: number(context[k]) if k in NUMBERS else context[k] for k in FACTS if k in context}
+    if context.get("backend") == "sim":
+        source.facts["device"] = re.sub("^SIMT simulator in place of an? ", "", str(context.get("device", "")))
     groups = {}
     for entry in data["benchmarks"]:
         groups.setdefault(entry.get("run_name") or entry["name"], []).append(entry)

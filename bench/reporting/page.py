@@ -34,14 +34,16 @@ def html(report, figures):
         summary=" ".join(summary.sentences(report)).replace("N = ", "N\u00a0=\u00a0"),
         sections=sections(by_key, parts), figures=by_key, switches=switches(report), guards=guards(report),
         dtypes=[d for d in DTYPES if any(d in f.dtypes for f in figures)], comparison=parts["comparison"],
-        few=parts["few"], glance=parts["glance"], doubts=parts["doubts"], full=parts["table"], environment=parts["environment"])
+        few=parts["few"], glance=parts["glance"], doubts=parts["doubts"], full=parts["table"],
+        environment=parts["environment"])
 
 
 def sections(figures, parts):
     """key -> heading, in the order of the page, of what there is."""
     order = {"speed": None, "glance": "Fastest stage, best peer", "comparison": "Machines and commits",
-             "few": "Few rows", "steps": None, "bytes": None, "dram": None, "warps": None, "occupancy": None, "error": None, "lies": None, "doubts": "Missing, failed, flagged",
-             "table": "All numbers", "environment": "Where the numbers come from"}
+             "few": "Few rows", "steps": None, "bytes": None, "dram": None, "warps": None, "occupancy": None,
+             "error": None, "lies": None, "doubts": "Missing, failed, flagged", "table": "All numbers",
+             "environment": "Where the numbers come from"}
     return {key: title or figures[key].title for key, title in order.items() if key in figures or parts.get(key)}
 
 
@@ -103,9 +105,12 @@ def switches(report):
 def glance(report):
     """Who is fastest, at each width."""
     rows = table.glance(report)
-    if len({(r["dtype"], r["cols"]) for r in rows}) < 2:
+    series = {p.series for p in report.timed if p.counts and not p.is_copy}
+    if len({(r["dtype"], r["cols"]) for r in rows}) < 2 or len(series) < 2:
         return None
     several = len({r["label"] for r in rows}) > 1
+    labels = list(dict.fromkeys(r["label"] for r in rows))
+    rows.sort(key=lambda r: (DTYPES.index(r["dtype"]), r["cols"], labels.index(r["label"])))
     share = lambda v: {"text": words.fraction(v) if v is not None else "–", "bar": None if v is None else min(1, v)}
     return {"caption": "Fastest stage and best peer at each width", "several": several,
             "peers": any(r["peer"] != "–" for r in rows),
@@ -121,7 +126,9 @@ def few(report):
     won = winners(report.points)
     at = {(p.source.label, p.dtype, p.cols, p.rows, p.series): p for p in points}
     labels = charts.labels_of(points)
-    shapes = sorted({key[:4] for key in at}, key=lambda s: (labels.index(s[0]), DTYPES.index(s[1]), *s[2:]))
+    told = {key[1:4] for key, p in at.items() if p.timed and not p.is_copy}
+    shapes = sorted({key[:4] for key in at if key[1:4] in told},
+                    key=lambda s: (DTYPES.index(s[1]), *s[2:], labels.index(s[0])))
     names = sorted({p.series for p in points if p.is_stage}, key=series_order)
     rows = []
     for label, dtype, cols, m in shapes:
@@ -155,15 +162,18 @@ def comparison(report):
     groups = {}
     for _, b, ratio, sure in pairs:
         groups.setdefault((b.series, b.dtype, b.source.label), []).append((ratio, sure))
-    rows = [[*key, words.times(geometric_mean(r for r, _ in g)), len(g), sum(r > 1 and sure for r, sure in g),
-             sum(r < 1 and sure for r, sure in g), sum(not sure for _, sure in g)] for key, g in groups.items()]
+    several = len({label for _, _, label in groups}) > 1  # else the caption says it
+    rows = [[series, dtype, *([label] if several else []), words.times(geometric_mean(r for r, _ in g)), len(g),
+             sum(r > 1 and sure for r, sure in g), sum(r < 1 and sure for r, sure in g),
+             sum(not sure for _, sure in g)] for (series, dtype, label), g in groups.items()]
     first = words.machine(pairs[0][0].source.label)
+    other = "" if several else f" of {words.machine(pairs[0][1].source.label)}"
     each = [[b.series, b.dtype, b.source.label, b.rows, b.cols, words.microseconds(a.seconds),
              words.microseconds(b.seconds), words.times(ratio), verdict(ratio, sure)] for a, b, ratio, sure in pairs]
     return {"first": first,
-            "by_series": {"caption": "Speed-up by series", "rows": rows,
-                          "head": ["series", "dtype", "measured by", "speed-up", "shapes", "faster", "slower",
-                                   "within noise"]},
+            "by_series": {"caption": f"Speed-up{other} by series", "rows": rows,
+                          "head": ["series", "dtype", *(["measured by"] if several else []), "speed-up", "shapes",
+                                   "faster", "slower", "within noise"]},
             "by_shape": {"caption": "Speed-up by shape", "rows": each,
                          "head": ["series", "dtype", "measured by", "M", "N", f"µs, {first}", "µs", "speed-up",
                                   "verdict"]}}

@@ -16,6 +16,7 @@ COLUMNS = ("file", "device", "commit", "cache", "series", "dtype", "rows", "cols
            "bytes_per_call", "bytes_per_second", "of_copy", "of_peak", "model_bytes", "requested_bytes", "sector_bytes",
            "dram_bytes", "launches", "barriers", "occupancy", "max_ulp", "samples", "calls_per_sample", "fastest",
            "flags", "label", "message")
+MANY = 60  # lines; more counts than that are joined by width
 NO_TIMES = "Everything here was counted by the simulator, which has no clock of a GPU. Counts only."
 
 
@@ -82,7 +83,8 @@ def stands(ratio, sure):
     """How a stage stands to a peer: a number and a word."""
     if ratio is None:
         return "–", ""
-    return f"×{ratio:.2f}" if ratio < 10 else words.times(ratio), "even" if not sure else "ahead" if ratio > 1 else "behind"
+    word = "even" if not sure else "ahead" if ratio > 1 else "behind"
+    return f"×{ratio:.2f}" if ratio < 10 else words.times(ratio), word
 
 
 def glance(report):
@@ -108,8 +110,9 @@ def glance_table(report, width):
     lines = []
     for label, dtype in dict.fromkeys((r["label"], r["dtype"]) for r in rows):
         some = [r for r in rows if (r["label"], r["dtype"]) == (label, dtype)]
-        cells = [[str(r["cols"]), str(r["rows"]), r["stage"].replace("≈", "~"), r["speed"], words.fraction(r["of_copy"]),
-                  r["peer"], words.fraction(r["peer_of_copy"]), f"{r['against']} {r['word']}".strip()] for r in some]
+        cells = [[str(r["cols"]), str(r["rows"]), r["stage"].replace("≈", "~"), r["speed"],
+                  words.fraction(r["of_copy"]), r["peer"], words.fraction(r["peer_of_copy"]),
+                  f"{r['against']} {r['word']}".strip()] for r in some]
         head = ["N", "M", "fastest", "GB/s", "of copy", "best peer", "of copy", "stage to peer"]
         peers = any(r["peer"] != "–" for r in some)
         lines += [f"{dtype}{label and ', ' + label}: the fastest stage{', and the best peer' if peers else ''}",
@@ -212,8 +215,31 @@ def counts_table(report, width):
                          "-" if p.occupancy is None else f"{p.occupancy * 100:.0f} %"])
     if not rows:
         return []
+    if len(rows) > MANY and report.simulated_only:
+        return counts_by_width(report, width)
     head = ["series", "M x N", "dtype", "model", "requested", "sectors", "DRAM", "launches", "barriers", "occupancy"]
     return ["Bytes in units of the matrix (MN elements); no softmax gets below 2:", *grid(head, rows, width)]
+
+
+def counts_by_width(report, width):
+    """The same of many shapes: a line for each N, a column for each stage; the rest is in the page and the CSV."""
+    def cell(point, won):
+        if point is None or not point.requested_bytes:
+            return words.cell_word(point) if point else "missing"
+        per = lambda v: f"{v / point.elements_bytes:.2f}" if v is not None else "-"
+        told = "" if point.model_bytes in (None, point.requested_bytes) else f" MODEL {per(point.model_bytes)}"
+        return f"{per(point.requested_bytes)} {per(point.sector_bytes)}{told}"
+    points = [p for p in report.points if not p.lie]
+    series = sorted({p.series for p in points}, key=series_order)
+    lines = ["Bytes in units of the matrix (MN elements), requested and touched in sectors of 32 bytes; no softmax",
+             "gets below 2, and MODEL stands where the model says otherwise:", ""]
+    for dtype in dtypes_of(points):
+        lines += [f"{dtype}:", *side_by_side([p for p in points if p.dtype == dtype], series, cell, {}, width)]
+    return lines
+
+
+def dtypes_of(points):
+    return [d for d in DTYPES if any(p.dtype == d for p in points)]
 
 
 def lies_table(report, width):
@@ -313,7 +339,8 @@ def text(report, width):
     few = measured(report, [p for p in report.points if p.few],
                    f"few rows (at most {FEW_ROWS}): microseconds, and times the copy's", time_cell, width)
     if speed or few:
-        lines += [*glance_table(report, width), *speed, *few, "* fastest stage   ~ one of the fastest: the noise does not tell them apart", ""]
+        lines += [*glance_table(report, width), *speed, *few,
+                  "* fastest stage   ~ one of the fastest: the noise does not tell them apart", ""]
     lines += [*comparison_table(report, width), *counts_table(report, width), *lies_table(report, width),
               *problems(report), *doubts(report)]
     return ascii_only("\n".join(lines).rstrip()) + "\n"

@@ -20,8 +20,9 @@ def significant(value, digits=3):
         return NOT_KNOWN
     if value == 0:
         return "0"
-    magnitude = len(str(int(abs(value)))) if abs(value) >= 1 else -len(f"{abs(value):.12f}"[2:]) + len(
-        f"{abs(value):.12f}"[2:].lstrip("0"))
+    rounded = abs(float(f"{value:.{digits - 1}e}"))  # 99.99 has the digits of 100
+    magnitude = len(str(int(rounded))) if rounded >= 1 else -len(f"{rounded:.12f}"[2:]) + len(
+        f"{rounded:.12f}"[2:].lstrip("0"))
     return f"{value:.{max(0, digits - magnitude)}f}"
 
 
