@@ -206,9 +206,9 @@ def speed(report):
 
 
 def peak_of(points):
-    """The data sheet's GB/s, if all points were measured under the same."""
-    peaks = {finite(p.source.facts.get("peak_bytes_per_second")) for p in points} - {0.0}
-    return None if None in peaks or len(peaks) != 1 else peaks.pop() * 1e-9
+    """The data sheet's GB/s, if all files that know it say the same."""
+    peaks = {finite(p.source.facts.get("peak_bytes_per_second")) for p in points} - {0.0, None}
+    return peaks.pop() * 1e-9 if len(peaks) == 1 else None
 
 
 def speed_data(points):

@@ -196,7 +196,8 @@ def facts_of(data, device=None):
     """What gpu_check.py, counters.py and the tuner note about a machine; clocks come as '1980 MHz'."""
     smi, device = data.get("device") or {}, device or {}
     clock = lambda key: float(re.match(r"[\d.]+", smi[key])[0]) if re.match(r"[\d.]+", str(smi.get(key, ""))) else None
-    facts = {"device": smi.get("name") or device.get("name"), "driver": smi.get("driver_version"),
+    driver = smi.get("driver_version")  # a whole number is the version of CUDA that it serves
+    facts = {"device": smi.get("name") or device.get("name"), "driver": None if isinstance(driver, int) else driver,
              "commit": data.get("commit"), "date": data.get("date"), "backend": device.get("backend"),
              "architecture": device.get("architecture"),
              "l2_bytes": device.get("l2_bytes"), "clock_sm_mhz": clock("clocks.sm"),

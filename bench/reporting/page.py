@@ -15,8 +15,9 @@ HERE = Path(__file__).resolve().parent
 FACTS = {"device": "device", "architecture": "architecture", "backend": "backend", "driver": "driver",
          "toolkit": "toolkit", "clock_sm_mhz": "clock, MHz", "clock_memory_mhz": "memory clock, MHz",
          "peak_bytes_per_second": "peak by data sheet, GB/s", "l2_bytes": "L2 cache, MiB", "cache": "caches",
-         "input": "input", "commit": "commit", "build_type": "build", "date": "date", "program": "program",
-         "host_name": "host"}
+         "commit": "commit", "build_type": "build", "date": "date", "program": "program",
+         "host_name": "host", "input": "input"}
+NOTHING = "–"
 MARKS = {"*": "★", "~": "≈", "": ""}
 
 
@@ -232,18 +233,24 @@ def doubts(report):
 
 
 def environment(report):
-    """A column a file."""
-    keys = [k for k in FACTS if any(s.facts.get(k) not in (None, "") for s in report.sources)]
-    files = [file_name(s.path) + (f" ({s.label})" if s.label else "") for s in report.sources]
-    return {"caption": "Environment of each file", "head": ["file", *files],
-            "rows": [["kind", *(s.kind for s in report.sources)],
-                     *([FACTS[k], *(fact(k, s.facts.get(k)) for s in report.sources)] for k in keys)]}
+    """What all files say alike, once; and a line a file for the rest."""
+    said = lambda k: {fact(k, s.facts.get(k)) for s in report.sources} - {NOTHING}
+    alike = [k for k in FACTS if len(said(k)) == 1]
+    rest = [k for k in FACTS if len(said(k)) > 1]
+    value = lambda k: next(iter(said(k)))
+    files = [[file_name(s.path) + (f" ({s.label})" if s.label else ""), s.kind,
+              *(fact(k, s.facts.get(k)) for k in rest)] for s in report.sources]
+    return {"alike": {"caption": "The same in all files that say it" if len(report.sources) > 1 else "The file",
+                      "head": ["", ""], "rows": [[FACTS[k], value(k)] for k in alike]},
+            "files": {"caption": "File by file", "head": ["file", "kind", *(FACTS[k] for k in rest)], "rows": files}}
 
 
 def fact(key, value):
     """A fact as it stands in the table of environments."""
     if value in (None, ""):
-        return "–"
+        return NOTHING
+    if key == "date":
+        return str(value)[:16].replace("T", " ")
     if not isinstance(value, (int, float)):
         return str(value)
     if key == "peak_bytes_per_second":
