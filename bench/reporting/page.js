@@ -33,6 +33,7 @@
     spec.params = spec.params.map(p => p.name in now && now[p.name] !== undefined ? {...p, value: now[p.name]} : p);
     if (phone.matches && figure.legend) spec.height = 320;
     views[figure.key]?.finalize();
+    place.hidden = false; // what is hidden has no width
     const options = {actions: false, renderer: "svg", config: data.config[theme()], tooltip: {theme: "custom"}};
     views[figure.key] = await vegaEmbed(place, spec, options);
     // The container is one image with a description; what is inside it need not be read out.
