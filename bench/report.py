@@ -3,10 +3,10 @@
 
     bench/report.py build/report/*.json                      table, and report.html
     bench/report.py old.json new.json --html compare.html    two machines or two commits
-    bench/report.py bench/results/h200_*.json --svg charts --csv all.csv
+    bench/report.py bench/results/h200/*.json --svg charts --csv all.csv
 
-Takes Google Benchmark's JSON from bench-NN and peers.py, and what ladder.py, counters.py, gpu_check.py and the tuner
-write. Several files of one run (same device, commit, caches, input) are one series; others are told apart.
+Takes Google Benchmark's JSON from bench-NN and peers.py, and what counters.py, gpu_check.py and the tuner write.
+Several files of one run (same device, commit, caches, kind of input) are one series; others are told apart.
 The page needs the packages in bench/requirements.txt (make setup-report); with --no-html Python alone is enough.
 Exit codes: 0 all written, 2 a wrong command, an input that cannot be read, or an output that cannot be written.
 """

@@ -67,8 +67,10 @@ def on_a_gpu(programs, device):
 
 
 def short(value):
-    """Seven digits are more than a clock gives, and a third of the file."""
-    return float(f"{value:.7g}") if isinstance(value, float) else value
+    """Seven digits are more than a clock gives, and a third of the file; counts stay exact."""
+    if not isinstance(value, float):
+        return value
+    return int(value) if value.is_integer() and abs(value) < 1 << 53 else float(f"{value:.7g}")
 
 
 def keep(unfinished, target):
@@ -76,7 +78,8 @@ def keep(unfinished, target):
     of a run that was stopped at once, are dropped."""
     try:
         report = json.loads(unfinished.read_text())
-        entries = [e for e in report["benchmarks"] if not (e.get("error_occurred") and e.get("repetition_index", 0) > 0)]
+        entries = [e for e in report["benchmarks"] if not (e.get("error_occurred") and e.get("repetition_index", 0) > 0)
+                   and e.get("error_message") != "interrupted"]
         good = any(not e.get("error_occurred") for e in entries)
     except (OSError, ValueError, KeyError):
         good = False
@@ -200,4 +203,7 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:  # before anything was measured
+        stop(130, "interrupted.")

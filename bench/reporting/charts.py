@@ -13,7 +13,9 @@ import altair as alt
 import vl_convert
 
 from reporting import words
-from reporting.model import DTYPES, finite, full_rows, ladder, lies, mark_of, series_order, tallest, winners
+from reporting.table import dtypes_of
+from reporting.model import (DTYPES, file_name, finite, full_rows, ladder, lies, mark_of, series_order, tallest,
+                             winners)
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 VEGA_LITE = ".".join(alt.SCHEMA_VERSION.lstrip("v").split(".")[:2])
@@ -30,7 +32,7 @@ THEMES = {
         "paper": "#ffffff", "ink": "#1c2024", "muted": "#5b6570", "grid": "#e3e7eb",
         "stages": ["#d0458e", "#7c5325", "#1099dd", "#681320", "#78976a", "#4f159a", "#165e5d", "#6264cc", "#a69021",
                    "#4d4d4d"],
-        "peers": ["#5c6670", "#7d6b57", "#56708a", "#6d5f78"],
+        "peers": ["#8a8378", "#3f4a57", "#c96a00", "#96670f", "#00857a", "#5c6670"],
         "kinds": ["#8a94a0", "#b8730a", "#0072b2", "#3b2f9e"],
         "heat": ["#eef4f9", "#9cc3de", "#2f7fb8", "#0a3d6b"],
         "steps": ["#0072b2", "#8a94a0", "#cf4014"],
@@ -39,7 +41,7 @@ THEMES = {
         "paper": "#15191e", "ink": "#e8ebee", "muted": "#a3adb7", "grid": "#2d343c",
         "stages": ["#f7b6bf", "#f6ebc1", "#a3def6", "#d6701b", "#34d25f", "#9f7fb8", "#59968e", "#66a7fe", "#bbd941",
                    "#c4c4c4"],
-        "peers": ["#aab4be", "#c7b299", "#9fb9d3", "#bba9c8"],
+        "peers": ["#99917f", "#d3dbe4", "#ffb02e", "#cd9a3c", "#2fcfbf", "#aab4be"],
         "kinds": ["#87919c", "#f0b440", "#5ab4ee", "#a5a8ff"],
         "heat": ["#1d2731", "#2f5f86", "#5aa5dc", "#cdeaff"],
         "steps": ["#5ab4ee", "#87919c", "#ff8360"],
@@ -48,6 +50,7 @@ THEMES = {
 SHAPES = ["circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right", "triangle-left",
           "M-1,-1L1,1M-1,1L1,-1", "stroke"]
 KINDS = ["model", "requested", "sectors", "DRAM"]
+PEERS = ["cudnn-channel", "cudnn-instance", "torch-compile", "torch-eager", "triton-tutorial"]
 DASHES = [[1, 0], [7, 3], [2, 3], [9, 3, 2, 3], [4, 2]]
 STEPS = ["faster", "within noise", "slower"]
 
@@ -69,7 +72,7 @@ class Figure:
 
 def figures(report):
     """All charts for which there is data, in the order of the page."""
-    made = (make(report) for make in (speed, steps, traffic, tuner, occupancy, error, lie_chart))
+    made = (make(report) for make in (speed, steps, traffic, dram, tuner, occupancy, error, lie_chart))
     return [f for f in made if f]
 
 
@@ -111,10 +114,15 @@ def names_of(points):
     return list(dict.fromkeys(p.name for p in sorted(points, key=lambda p: (series_order(p.series), p.source.number))))
 
 
+def peers_of(points):
+    """The peers in an order that depends on what was measured as little as can be: known ones have their colour."""
+    return PEERS + sorted({p.series for p in points if not p.is_stage and not p.is_copy} - set(PEERS))
+
+
 def series_scale(points, colours, what):
     """Colour or shape of each name: the same for a stage whatever machine it ran on."""
     stages = sorted({p.series for p in points if p.is_stage})
-    peers = sorted({p.series for p in points if not p.is_stage and not p.is_copy})
+    peers = peers_of(points)
     chosen = {}
     for p in points:
         if p.is_copy:
@@ -135,11 +143,12 @@ def labels_of(points):
 
 
 def dash_of(points):
-    """Solid for stages; where several machines are compared, the dash says which."""
-    labels = labels_of(points)
+    """Solid for stages, a dash for each peer; where several machines are compared, the dash says which."""
+    labels, peers = labels_of(points), peers_of(points)
     if len(labels) > 1:
         return {p.name: DASHES[labels.index(p.source.label) % len(DASHES)] for p in points}
-    return {p.name: DASHES[0] if p.is_stage or p.is_copy else [5, 3] for p in points}
+    peer_dash = lambda p: DASHES[1:][peers.index(p.series) % (len(DASHES) - 1)]
+    return {p.name: DASHES[0] if p.is_stage or p.is_copy else peer_dash(p) for p in points}
 
 
 def widths_axis(cols, title="N, columns of a row (log scale)"):
@@ -162,10 +171,6 @@ def names_axis(grid):
 
 def top_legend():
     return alt.Legend(orient="top", title=None, symbolType="square")
-
-
-def dtypes_of(points):
-    return [d for d in DTYPES if any(p.dtype == d for p in points)]
 
 
 def shape_value(rows, cols):
@@ -192,9 +197,8 @@ def speed(report):
     data = {"points": speed_data(points), "labels": label_places(points, top), "peak": [{"GB/s": peak}] if peak else []}
     return Figure("speed", "Bandwidth by row width",
                   "Useful bytes are those of one read and one write of the matrix, whatever a kernel really moves. The "
-                  "line named copy is the best copy kernel measured in the same process: the roof. A point above it "
-                  "was served by a cache; it has a ring and says so. A line that ends early: the stage takes no wider "
-                  "rows.",
+                  "line named copy is the best copy kernel at the same shape: the roof. A point above it was served by "
+                  "a cache; it has a ring and says so. Where a line ends early, a kernel takes no wider rows.",
                   f"Line chart of useful gigabytes per second against the number of columns from {min(cols)} to "
                   f"{max(cols)}, one line each for {words.listed(names)}. The table below it has the numbers.",
                   finish(alt.layer(*speed_layers(points, names, cols, top)), data, HEIGHT, dtype=dtypes[0]),
@@ -202,9 +206,9 @@ def speed(report):
 
 
 def peak_of(points):
-    """The data sheet's GB/s, if all points were measured under the same."""
-    peaks = {finite(p.source.facts.get("peak_bytes_per_second")) for p in points} - {0.0}
-    return None if None in peaks or len(peaks) != 1 else peaks.pop() * 1e-9
+    """The data sheet's GB/s, if all files that know it say the same."""
+    peaks = {finite(p.source.facts.get("peak_bytes_per_second")) for p in points} - {0.0, None}
+    return peaks.pop() * 1e-9 if len(peaks) == 1 else None
 
 
 def speed_data(points):
@@ -213,7 +217,8 @@ def speed_data(points):
     return [{"series": p.name, "dtype": p.dtype, "N": p.cols, "M": p.rows, "GB/s": p.bytes_per_second * 1e-9,
              "of copy": words.fraction(p.of_copy), "time": f"{words.microseconds(p.seconds)} µs",
              "spread": words.percent(p.spread), "said": ", ".join(p.flags) or "–", "cache": "cache" in p.flags,
-             "told": told.get((p.name, p.dtype)) is p, "copy": p.is_copy, "which": p.label or "–"} for p in points]
+             "told": told.get((p.name, p.dtype)) is p, "copy": p.is_copy, "peer": not p.is_stage and not p.is_copy,
+            "which": p.label or "–"} for p in points]
 
 
 def speed_rows(points):
@@ -237,11 +242,14 @@ def speed_layers(points, names, cols, top):
     ink, muted = alt.value(alt.ExprRef("ink")), alt.ExprRef("muted")
     tips = tips_of("series", "dtype", "M:Q:d", "N:Q:d", "GB/s:Q:.1f", "of copy", "time", "spread", "said:N::flags")
     chart = data_chart().transform_filter("datum.dtype == dtype && indexof(hidden, datum.series) < 0")
-    stages, copy = chart.transform_filter("!datum.copy"), chart.transform_filter("datum.copy")
+    rest, copy = chart.transform_filter("!datum.copy"), chart.transform_filter("datum.copy")
+    stages, peers = rest.transform_filter("!datum.peer"), rest.transform_filter("datum.peer")
     above, told = chart.transform_filter("datum.cache"), chart.transform_filter("datum.told")
     peak, end = data_chart("peak"), alt.value("width")
-    return [stages.mark_line(strokeWidth=2, clip=True).encode(x, y, color=colour, strokeDash=dash),
+    return [peers.mark_line(strokeWidth=1.5, clip=True).encode(x, y, color=colour, strokeDash=dash),
+            stages.mark_line(strokeWidth=2.5, clip=True).encode(x, y, color=colour, strokeDash=dash),
             copy.mark_line(strokeWidth=2.5, clip=True).encode(x, y, detail="series:N", color=ink),
+            peers.mark_point(size=26, filled=True, opacity=1).encode(x, y, color=colour, shape=shape, tooltip=tips),
             stages.mark_point(size=46, filled=True, opacity=1).encode(x, y, color=colour, shape=shape, tooltip=tips),
             copy.mark_point(size=90, opacity=0).encode(x, y, tooltip=tips + tips_of("which")),
             above.mark_point(size=170, strokeWidth=1.5, opacity=1).encode(x, y, color=ink, tooltip=tips),
@@ -252,36 +260,58 @@ def speed_layers(points, names, cols, top):
 
 
 def label_places(points, top):
-    """Where the names stand in the right margin: at the height of the last point, pushed apart."""
-    places = []
-    for dtype in dtypes_of(points):
+    """Where the names stand: beside the last point of each line, those that end at the same width pushed apart."""
+    places, widest = [], {d: max(p.cols for p in points if p.dtype == d) for d in dtypes_of(points)}
+    for dtype in widest:
         last = {}
         for p in points:
             if p.dtype == dtype and (p.name not in last or p.cols > last[p.name].cols):
                 last[p.name] = p
-        least = 15 * top / HEIGHT
-        labels = [{"series": p.name, "dtype": dtype, "N": p.cols, "GB/s": p.bytes_per_second * 1e-9}
-                  for p in sorted(last.values(), key=lambda p: p.bytes_per_second)]
-        limit = top + least
-        for label in reversed(labels):  # from the top down ...
-            limit = label["at"] = min(limit - least, label["GB/s"])
-        limit = -least
-        for label in labels:  # ... and what fell below the axis up again
-            limit = label["at"] = max(limit + least, label["at"])
-        places += labels
+        labels = [{"series": p.name, "dtype": dtype, "N": p.cols, "end": p.cols == widest[dtype],
+                   "GB/s": p.bytes_per_second * 1e-9} for p in sorted(last.values(), key=lambda p: p.bytes_per_second)]
+        places += pushed_apart([d for d in labels if d["end"]], top) + dropped([d for d in labels if not d["end"]], top)
     return places
 
 
+def dropped(labels, top):
+    """Names inside the chart, each a little below its point, and below the names that stand close by."""
+    least = 15 * top / HEIGHT
+    for label in sorted(labels, key=lambda d: (-d["N"], -d["GB/s"])):
+        label["at"] = label["GB/s"] - 0.8 * least
+        near = (d["at"] for d in labels if "at" in d and d is not label and d["N"] <= 4 * label["N"])
+        for at in sorted(near, reverse=True):
+            if abs(at - label["at"]) < least:
+                label["at"] = at - least
+    return labels
+
+
+def pushed_apart(labels, top):
+    """Names one under another, each as near to its point as the rest allows."""
+    least = 15 * top / HEIGHT
+    limit = top + least
+    for label in reversed(labels):  # from the top down ...
+        limit = label["at"] = min(limit - least, label["GB/s"])
+    limit = -least
+    for label in labels:  # ... and what fell below the axis up again
+        limit = label["at"] = max(limit + least, label["at"])
+    return labels
+
+
 def end_labels(top, colour, x, y):
-    """The names, each with a fine line to where its series ends; not on a phone."""
+    """The names: in the margin, with a fine line to where it was pushed; in the chart where a line ends early. Not on
+    a phone, where the legend has to do."""
     shown = "!narrow && datum.dtype == dtype && indexof(hidden, datum.series) < 0"
-    chart = data_chart("labels").transform_filter(shown)
+    chart = data_chart("labels").transform_filter(shown).encode(color=colour)
     at = alt.Y("at:Q", scale=alt.Scale(domain=[0, top], nice=False), title=SPEED_TITLE)
-    end = alt.value("width")
-    chart = chart.encode(color=colour)
-    lines = chart.mark_rule(strokeWidth=1, strokeDash=[1, 2], opacity=0.7).encode(x=x, x2=end, y=y, y2="at:Q")
-    text = chart.mark_text(align="left", dx=8, fontSize=12, fontWeight=600).encode(x=end, y=at, text="series:N")
-    return [lines, text]
+    text = chart.encode(x=x, y=at, text="series:N")
+    look = {"align": "left", "fontSize": 12, "fontWeight": 600}
+    moved = "datum.end && abs(datum.at - datum['GB/s']) > 0"
+    inside = text.transform_filter("!datum.end")
+    return [chart.transform_filter(moved).mark_rule(strokeWidth=1, opacity=0.7).encode(
+                x=x, x2=alt.value(alt.ExprRef("width + 10")), y=y, y2="at:Q"),
+            inside.mark_text(dx=7, stroke=alt.ExprRef("paper"), strokeWidth=4, strokeJoin="round", **look).encode(
+                color=alt.value(alt.ExprRef("paper"))),
+            inside.mark_text(dx=7, **look), text.transform_filter("datum.end").mark_text(dx=13, **look)]
 
 
 # --- from stage to stage
@@ -356,23 +386,28 @@ def traffic_of(p):
 
 def traffic(report):
     """Bars: model, requested, sectors and DRAM of each stage, in matrices."""
-    points = [p for p in report.points if p.status == "right" and p.is_stage and p.lie in ("", "none")
+    points = [p for p in report.points if p.status == "right" and p.is_stage and p.lie == ""
               and p.elements_bytes and any(traffic_of(p).values())]
     if not points:
         return None
-    data = traffic_data(points)
+    data = worth_showing(traffic_data(points), points)
     kinds = [k for k in KINDS if any(d["kind"] == k for d in data)]
-    names, dtypes = sorted({d["series"] for d in data}), dtypes_of(points)
+    names, dtypes = sorted({d["series"] for d in data}), [t for t in DTYPES if any(d["dtype"] == t for d in data)]
     at = lambda shape: [d for d in data if (d["N"], d["M"]) == shape]
-    choices, default = shape_choices(points, lambda s: (len({d["kind"] for d in at(s)}), len(at(s)), s[0] * s[1]))
+    shown = {(d["N"], d["M"]) for d in data}
+    choices, default = shape_choices([p for p in points if (p.cols, p.rows) in shown],
+                                     lambda s: (sum(d["kind"] != "model" for d in at(s)), round(math.log2(s[0] * s[1])),
+                                                -abs(math.log2(s[0] / 1024))))
     missing = [k for k in KINDS if k not in kinds]
     rows = [[d["series"], d["dtype"], str(d["M"]), str(d["N"]), d["kind"], str(d["bytes"]), d["text"]] for d in data]
     height = max(140, len(names) * (18 * len(kinds) + 10) + 50)
+    said = {"model": "Model: what the formula of the stage promises. ",
+            "requested": "Requested: what its threads ask for, counted by the simulator. ",
+            "sectors": "Sectors: the 32-byte units that its requests touch. ",
+            "DRAM": "DRAM: what passed the caches, by the counters of a GPU; it may be less than the model where the "
+                    "L2 cache keeps data. "}
     return Figure("bytes", "Bytes that move",
-                  "Model: what the formula of the stage promises. Requested: what its threads ask for, counted by the "
-                  "simulator. Sectors: the 32-byte units that these requests touch. DRAM: what passed the caches, by "
-                  "the counters of a GPU; it may be less than the model where the L2 cache keeps data. The dashed line "
-                  "is 2, the least any softmax moves."
+                  "".join(said[k] for k in kinds) + "The dashed line is 2, the least any softmax moves."
                   + (f" Not measured here: {words.listed(missing)}." if missing else ""),
                   f"Bar chart of bytes moved by {words.listed(names)}, by kind of count: {words.listed(kinds)}.",
                   finish(traffic_chart(names, kinds), {"points": data, "floor": [{"matrices": 2}]}, height,
@@ -386,16 +421,32 @@ def traffic_data(points):
     for p in points:
         for kind, value in traffic_of(p).items():
             if value:
-                key = (p.series, p.dtype, p.rows, p.cols, kind)
-                told.setdefault(key, {}).setdefault(round(value), p)
+                same = told.setdefault((p.series, p.dtype, p.rows, p.cols, kind), {})
+                # Files of benchmarks may keep seven digits of a count.
+                rounded = next((v for v in same if math.isclose(v, value, rel_tol=1e-6)), None)
+                if rounded is None or not p.seconds:
+                    same.pop(rounded, None)
+                    same[value] = p
     data = []
     for (series, dtype, m, n, kind), values in told.items():
         for value, p in values.items():
-            name = series if len(values) == 1 else f"{series} · {p.source.label or p.source.path}"
+            name = series if len(values) == 1 else f"{series} · {p.source.label or file_name(p.source.path)}"
             matrices = value / p.elements_bytes
             data.append({"series": name, "dtype": dtype, "shape": shape_value(m, n), "M": m, "N": n, "kind": kind,
-                         "matrices": matrices, "bytes": value, "text": words.significant(matrices)})
+                         "matrices": matrices, "bytes": round(value), "text": words.significant(matrices)})
     return data
+
+
+def worth_showing(data, points):
+    """Shapes at which something was counted, and of most stages; else, with nothing but the model, one a width."""
+    kinds, stages = {}, {}
+    for d in data:
+        kinds.setdefault((d["N"], d["M"]), set()).add(d["kind"])
+        stages.setdefault((d["N"], d["M"]), set()).add(d["series"])
+    counted = {s for s in kinds if len(kinds[s]) > 1}
+    most = max((len(stages[s]) for s in counted), default=0)
+    shapes = {s for s in counted if 2 * len(stages[s]) > most} or {(p.cols, p.rows) for p in full_rows(points)}
+    return [d for d in data if (d["N"], d["M"]) in shapes] or data
 
 
 def traffic_chart(names, kinds):
@@ -403,7 +454,7 @@ def traffic_chart(names, kinds):
     ink, paper = alt.ExprRef("ink"), alt.ExprRef("paper")
     y = alt.Y("series:N", sort=names, title=None, axis=names_axis(grid=False), scale=alt.Scale(paddingInner=0.25))
     x = alt.X("matrices:Q", title="bytes, in units of the matrix (MN elements)",
-              axis=alt.Axis(tickCount=8, format="~g"))
+              axis=alt.Axis(tickCount=8, format="~f"))
     colour = alt.Color("kind:N", sort=kinds, scale=alt.Scale(domain=kinds, range=palette), legend=top_legend())
     chart = data_chart().transform_filter("datum.dtype == dtype && datum.shape == shape").encode(
         x=x, y=y, yOffset=alt.YOffset("kind:N", sort=kinds))
@@ -412,6 +463,53 @@ def traffic_chart(names, kinds):
     return alt.layer(chart.mark_bar(cornerRadiusEnd=2).encode(color=colour, tooltip=tips),
                      data_chart("floor").mark_rule(strokeDash=[4, 3], strokeWidth=1.5, color=ink).encode(x=x),
                      words_of(stroke=paper, strokeWidth=4), words_of(color=ink))
+
+
+def dram(report):
+    """Lines over N of what a stage touches and what of it reached DRAM, where enough widths were counted."""
+    points = [p for p in report.points if p.status == "right" and p.is_stage and p.lie == "" and p.dram_bytes]
+    widths = {}
+    for p in points:
+        widths.setdefault((p.series, p.dtype), set()).add(p.cols)
+    points = [p for p in points if len(widths[p.series, p.dtype]) > 3]
+    most = max((p.elements_bytes for p in points), default=0)
+    points = tallest([p for p in points if 4 * p.elements_bytes >= most])  # a small matrix fits the cache as a whole
+    if not points:
+        return None
+    data = [{"series": p.series, "dtype": p.dtype, "N": p.cols, "M": p.rows, "kind": kind, "bytes": value,
+             "matrices": value / p.elements_bytes, "text": words.significant(value / p.elements_bytes)}
+            for p in points for kind, value in (("sectors", p.sector_bytes), ("DRAM", p.dram_bytes)) if value]
+    names, dtypes = sorted({d["series"] for d in data}), [t for t in DTYPES if any(d["dtype"] == t for d in data)]
+    return Figure("dram", f"What reaches DRAM, {words.listed(names)}",
+                  "The threads touch the same bytes at every width (sectors). Where all rows in flight fit the L2 "
+                  "cache, a row that is read again comes from there, and DRAM moves about the least of 2; "
+                  "where they do not, every pass reaches DRAM.",
+                  f"Line chart of bytes touched and of DRAM over the number of columns, for {words.listed(names)}.",
+                  finish(dram_chart(data), {"points": data, "floor": [{"matrices": 2}]}, 240, dtype=dtypes[0]),
+                  ["stage", "dtype", "M", "N", "count", "bytes", "matrices"],
+                  [[d["series"], d["dtype"], str(d["M"]), str(d["N"]), d["kind"], f"{d['bytes']:.0f}", d["text"]]
+                   for d in data], dtypes)
+
+
+def dram_chart(data):
+    kinds = ["sectors", "DRAM"]
+    cols = [d["N"] for d in data]
+    x = alt.X("N:Q", scale=alt.Scale(type="log", base=2, domain=[min(cols), max(cols)], nice=False, padding=16),
+              axis=widths_axis(cols))
+    y = alt.Y("matrices:Q", title="bytes / (MN elements)", scale=alt.Scale(
+        domain=[0, 1.15 * max(d["matrices"] for d in data)], nice=False), axis=alt.Axis(tickCount=4, format="~f"))
+    palette = [THEMES["light"]["kinds"][KINDS.index(k)] for k in kinds]
+    colour = alt.Color("kind:N", sort=kinds, scale=alt.Scale(domain=kinds, range=palette), legend=top_legend())
+    chart = data_chart().transform_filter("datum.dtype == dtype").encode(x=x, y=y)
+    tips = tips_of("series", "kind", "dtype", "M:Q:d", "N:Q:d", "matrices:Q:.4~g", "bytes:Q:,d")
+    detail = {"detail": "series:N"}
+    return alt.layer(data_chart("floor").mark_rule(strokeDash=[4, 3], strokeWidth=1.5, color=alt.ExprRef("ink")).encode(
+                         y=y),
+                     chart.mark_line(strokeWidth=2.5).encode(color=colour, **detail),
+                     chart.mark_point(size=60, filled=True, opacity=1).encode(color=colour, tooltip=tips),
+                     chart.transform_filter("datum.kind == 'DRAM'").mark_text(
+                         dy=alt.ExprRef("datum.matrices > 2.2 ? 16 : -12"), fontSize=11,
+                         color=alt.ExprRef("ink")).encode(text="text:N"))
 
 
 # --- heat maps
@@ -503,7 +601,7 @@ def occupancy(report):
 def error(report):
     """One strip a stage, one point a shape: the largest error in units of the last place."""
     points = [p for p in report.points if p.max_ulp is not None and p.status == "right" and not p.is_copy
-              and p.lie in ("", "none")]
+              and p.lie == ""]
     if not points:
         return None
     names, dtypes = names_of(points), dtypes_of(points)
@@ -526,7 +624,7 @@ def error_chart(points, names):
     return data_chart().transform_filter("datum.dtype == dtype && indexof(hidden, datum.series) < 0").mark_point(
         size=70, filled=True, opacity=0.55).encode(
         x=alt.X("ulp:Q", title="largest error of a shape, ulp of the stored type",
-                scale=alt.Scale(domain=[0, widest], nice=False), axis=alt.Axis(tickCount=6, format="~g")),
+                scale=alt.Scale(domain=[0, widest], nice=False), axis=alt.Axis(tickCount=6, format="~f")),
         y=alt.Y("series:N", sort=names, title=None, axis=names_axis(grid=True)),
         color=alt.Color("series:N", scale=alt.Scale(domain=names, range=[chosen[n] for n in names]), legend=None),
         tooltip=tips_of("series", "dtype", "shape", "ulp:Q:.4~g", "file"))

@@ -1,4 +1,4 @@
-"""Reads result files: Google Benchmark's JSON, and what ladder.py, counters.py, gpu_check.py and the tuner write.
+"""Reads result files: Google Benchmark's JSON, and what counters.py, gpu_check.py and the tuner write.
 
 Each kind is told by its keys. Whatever cannot be read ends in Trouble, with one sentence: what, where, what next."""
 from __future__ import annotations
@@ -83,7 +83,7 @@ def plain(value):
 def reader_of(data):
     """The function for a file of this kind, and what the kind is called."""
     kinds = {"benchmarks": (read_benchmarks, "Google Benchmark's JSON"), "tuned": (read_tuned, "a file of the tuner"),
-             "runs": (read_ladder, "a file of ladder.py"), "counters": (read_counters, "a file of gpu_check.py"),
+             "counters": (read_counters, "a file of gpu_check.py"),
              "results": (read_counters, "a file of counters.py")}
     for key, known in kinds.items():
         if isinstance(data, dict) and isinstance(data.get(key), list):
@@ -96,6 +96,8 @@ def read_benchmarks(data, source, report):
     """A point for each name; the context holds the facts."""
     context = data.get("context") or {}
     source.facts = {k: number(context[k]) if k in NUMBERS else context[k] for k in FACTS if k in context}
+    if context.get("backend") == "sim":
+        source.facts["device"] = re.sub("^SIMT simulator in place of an? ", "", str(context.get("device", "")))
     groups = {}
     for entry in data["benchmarks"]:
         groups.setdefault(entry.get("run_name") or entry["name"], []).append(entry)
@@ -191,10 +193,11 @@ def spread_of(by_aggregate, repetitions, seconds):
 
 # --- files of this project's own programs
 def facts_of(data, device=None):
-    """What ladder.py and counters.py note about a machine; clocks come as '1980 MHz'."""
+    """What gpu_check.py, counters.py and the tuner note about a machine; clocks come as '1980 MHz'."""
     smi, device = data.get("device") or {}, device or {}
     clock = lambda key: float(re.match(r"[\d.]+", smi[key])[0]) if re.match(r"[\d.]+", str(smi.get(key, ""))) else None
-    facts = {"device": smi.get("name") or device.get("name"), "driver": smi.get("driver_version"),
+    driver = smi.get("driver_version")  # a whole number is the version of CUDA that it serves
+    facts = {"device": smi.get("name") or device.get("name"), "driver": None if isinstance(driver, int) else driver,
              "commit": data.get("commit"), "date": data.get("date"), "backend": device.get("backend"),
              "architecture": device.get("architecture"),
              "l2_bytes": device.get("l2_bytes"), "clock_sm_mhz": clock("clocks.sm"),
@@ -212,41 +215,6 @@ def check(entry):
 def own_point(entry, source):
     check(entry)
     return Point(entry["stage"], entry["dtype"], int(entry["rows"]), int(entry["cols"]), source)
-
-
-def read_ladder(data, source, report):
-    """A point for each run; what was refused has its sentence."""
-    runs = data["runs"]
-    first = next((r for r in runs if r.get("device")), {})
-    source.facts = facts_of(data, first.get("device"))
-    source.facts.update({k: first[k] for k in ("input", "build_type") if k in first})
-    source.facts.update({k: first["time"][k] for k in ("cache",) if first.get("time")})
-    for run in runs:
-        point = own_point(run, source)
-        report.points.append(point)
-        if "refused" in run:
-            point.message = run["refused"]
-            point.status = status_of(point.message)
-        elif not run["pass"]:
-            point.status, point.message = "wrong", "the result is wrong"
-        else:
-            fill_from_ladder(point, run)
-
-
-def fill_from_ladder(point, run):
-    time = run.get("time") or {}
-    point.max_ulp = finite(run.get("check", {}).get("largest_ulp"))
-    point.seconds = seconds_of({"real_time": time.get("seconds"), "time_unit": "s"})
-    if not point.seconds:
-        point.flags.append("no time")
-        return
-    point.bytes_per_call = 2.0 * point.elements_bytes
-    point.bytes_per_second = finite(time.get("bytes_per_second"))
-    point.of_copy = finite(time.get("fraction_of_copy"))
-    point.samples = finite(time.get("samples"))
-    fastest, slowest = finite(time.get("fastest")), finite(time.get("slowest"))
-    point.spread = (slowest - fastest) / point.seconds if fastest and slowest else None
-    point.label = f"copy: {time['copy_kernel']}" if time.get("copy_kernel") else ""
 
 
 def read_counters(data, source, report):

@@ -144,7 +144,7 @@ def finite(value):
 def status_of(message, skipped=False):
     """One word for a message, for tables."""
     words = message.lower()
-    for word, pattern in (("too wide", "too wide|takes at most"), ("no memory", "memory"), ("wrong", "wrong")):
+    for word, pattern in (("too wide", "too wide|(takes|holds) at most"), ("no memory", "memory"), ("wrong", "wrong")):
         if re.search(pattern, words):
             return word
     return "skipped" if skipped or "skip" in words else "failed"
@@ -169,14 +169,16 @@ def label_sources(report):
         s.facts.setdefault("run", "simulated" if s.simulated else "")
     # A file that only counts bytes stands for no series of its own.
     timed = [s for s in sources if any(p.source is s and p.seconds for p in report.points)] or sources
+    # What a file does not say, tells it from no other.
     telling = [k for k in ("device", "run", "commit", "cache", "input")
-               if len({str(s.facts.get(k, "")) for s in timed}) > 1]
+               if len({compared(k, s.facts.get(k)) for s in timed} - {"" if k != "run" else None}) > 1]
     for s in timed:
         s.label = ", ".join(short(k, s.facts.get(k)) for k in telling if k != "run" or s.facts.get(k))
     seen = {}
     for p in report.points:
-        seen.setdefault((p.series, p.dtype, p.rows, p.cols, p.lie, p.source.label), []).append(p)
-    twice = {id(p.source) for ps in seen.values() for p in ps if len(ps) > 1 and not p.is_copy and p.source in timed}
+        if p.source in timed and not p.is_copy:
+            seen.setdefault((p.series, p.dtype, p.rows, p.cols, p.lie, p.source.label), []).append(p)
+    twice = {id(p.source) for ps in seen.values() for p in ps if len(ps) > 1}
     names = {}
     for s in timed:
         if id(s) in twice:
@@ -186,10 +188,24 @@ def label_sources(report):
             s.label = ", ".join(filter(None, [s.label, name if len(same) == 1 else s.path]))
 
 
+def compared(key, value):
+    """A fact as it is compared with that of another file: of an input its kind."""
+    return input_kind(value) if key == "input" else "" if value is None else str(value)
+
+
+def input_kind(text):
+    """One word for the numbers that a program was given: programs draw normal numbers in different ways."""
+    said = str(text or "").lower()
+    kinds = (("normal", "^(normal|gauss|sums of four)"), ("zeros", "zero"), ("constant", "const"), ("uniform", "unif"))
+    return next((kind for kind, pattern in kinds if re.search(pattern, said)), said)
+
+
 def short(key, value):
     """A fact as part of a label: of a commit the first seven digits, and whether it was changed."""
     if value in (None, ""):
         return f"{key} unknown"
+    if key == "input":
+        return f"{input_kind(value)} input"
     return re.sub(r"^([0-9a-f]{7})[0-9a-f]+", r"\1", value) if key == "commit" else str(value)
 
 
@@ -253,11 +269,23 @@ def keep_best_copies(points):
     return [p for p in points if not p.is_copy or p.status != "right" or is_best(p)]
 
 
+def hold_against_the_roof(points):
+    """Processes of one run each measured a copy, and not the same one: all are held against the best of them."""
+    best = {(p.source.label, p.dtype, p.rows, p.cols): p.bytes_per_second
+            for p in points if p.is_copy and p.timed and p.lie == ""}
+    for p in points:
+        roof = best.get((p.source.label, p.dtype, p.rows, p.cols))
+        share = finite(p.bytes_per_second / roof) if roof and p.timed and p.lie == "" else None
+        if share and p.of_copy and share < p.of_copy:
+            p.of_copy = share
+
+
 def complete(report):
     """Labels, the copy, flags, order."""
     label_sources(report)
     add_copies(report.points)
     report.points = sorted(keep_best_copies(report.points), key=sort_key)
+    hold_against_the_roof(report.points)
     for p in report.points:
         flag(p)
     return report

@@ -33,6 +33,7 @@
     spec.params = spec.params.map(p => p.name in now && now[p.name] !== undefined ? {...p, value: now[p.name]} : p);
     if (phone.matches && figure.legend) spec.height = 320;
     views[figure.key]?.finalize();
+    place.hidden = false; // what is hidden has no width
     const options = {actions: false, renderer: "svg", config: data.config[theme()], tooltip: {theme: "custom"}};
     views[figure.key] = await vegaEmbed(place, spec, options);
     // The container is one image with a description; what is inside it need not be read out.
@@ -59,6 +60,16 @@
     show(figure);
   }
 
+  // Tables that hold every type show the chosen one; none of their own shows nothing less than all.
+  function rows() {
+    document.querySelectorAll("table.split").forEach(table => {
+      const all = [...table.querySelectorAll("[data-dtype]")];
+      const has = all.some(r => r.dataset.dtype === state.dtype);
+      all.forEach(r => r.classList.toggle("other", has && r.dataset.dtype !== state.dtype));
+      table.classList.toggle("js", has);
+    });
+  }
+
   function choices(figure) {
     const select = document.querySelector(`[data-shape="${figure.key}"]`);
     if (!select) return;
@@ -82,6 +93,7 @@
   document.querySelectorAll("[name=dtype]").forEach(radio => radio.addEventListener("change", () => {
     state.dtype = radio.value;
     data.figures.forEach(f => { choices(f); update(f); });
+    rows();
   }));
   document.querySelectorAll("[data-series], [data-label]").forEach(box => box.addEventListener("change", () => {
     const off = what => [...document.querySelectorAll(`[data-${what}]:not(:checked)`)].map(b => b.dataset[what]);
@@ -157,5 +169,6 @@
     setTimeout(() => URL.revokeObjectURL(url), 1000);
   });
 
+  rows();
   drawAll().then(() => { root.dataset.drawn = "yes"; });
 })();

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from reporting import words
-from reporting.model import DTYPES, comparisons, compare, full_rows, geometric_mean, winners
+from reporting.model import DTYPES, comparisons, compare, full_rows, geometric_mean, lies, winners
 
 
 def sentences(report):
@@ -68,12 +68,12 @@ def second(report, points):
 
 def leftovers(report):
     """What has no number, and what has one that must not be believed."""
-    without = sum(p.status != "right" for p in report.points)
-    above = sum("cache" in p.flags for p in report.points)
+    without = sum(p.status not in ("right", "too wide") for p in report.points)
+    above = sum("cache" in p.flags and p.lie in ("", "none") for p in report.points)
     parts = []
     if without:
         have = "has" if without == 1 else "have"
-        parts.append(f"{words.several(without, 'point')} {have} no time (too wide, skipped or failed)")
+        parts.append(f"{words.several(without, 'point')} {have} no time (skipped or failed)")
     if above:
         parts.append(f"{words.several(above, 'point')} above the copy {'is' if above == 1 else 'are'} flagged as cache")
     return "; " + " and ".join(parts) if parts else ""
@@ -82,6 +82,10 @@ def leftovers(report):
 def counted(report):
     """Without a time of any stage: what was counted."""
     points = [p for p in report.points if p.is_stage and p.requested_bytes and p.elements_bytes and p.status == "right"]
+    told = [truth.seconds / lie.seconds for truth, lie in lies(report.points) if truth and truth.timed and lie.timed]
+    if not points and told:
+        return [f"With one guard of the clock switched off, a kernel appears {words.significant(min(told))} to "
+                f"{words.significant(max(told))} times as fast as it is."]
     if not points:
         return [f"No stage has a time here: {words.several(len(report.points), 'point')} and "
                 f"{words.several(len(report.plans), 'plan')} of the tuner from "

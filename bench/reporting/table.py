@@ -9,13 +9,14 @@ import re
 import textwrap
 
 from reporting import words
-from reporting.model import (DTYPES, FEW_ROWS, comparisons, geometric_mean, lies, mark_of, series_order,
-                             winners)
+from reporting.model import (DTYPES, FEW_ROWS, compare, comparisons, file_name, full_rows, geometric_mean, lies,
+                             mark_of, series_order, short, winners)
 
 COLUMNS = ("file", "device", "commit", "cache", "series", "dtype", "rows", "cols", "lie", "status", "seconds", "spread",
            "bytes_per_call", "bytes_per_second", "of_copy", "of_peak", "model_bytes", "requested_bytes", "sector_bytes",
            "dram_bytes", "launches", "barriers", "occupancy", "max_ulp", "samples", "calls_per_sample", "fastest",
            "flags", "label", "message")
+MANY = 60  # lines; more counts than that are joined by width
 NO_TIMES = "Everything here was counted by the simulator, which has no clock of a GPU. Counts only."
 
 
@@ -60,6 +61,63 @@ def as_json(report):
 
 def finite_only(facts):
     return {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in facts.items()}
+
+
+# --- who is fastest
+def duel(group, points):
+    """(fastest stage, best peer or None, times as fast, beyond noise) of the stages that won a shape."""
+    best = min(group, key=lambda p: p.seconds)
+    at = lambda p: (p.source.label, p.dtype, p.rows, p.cols)
+    peers = [p for p in points if p.counts and not p.is_stage and not p.is_copy and at(p) == at(best)]
+    peer = min(peers, key=lambda p: p.seconds, default=None)
+    return best, peer, *(compare(peer, best) if peer else (None, False))
+
+
+def tied(group):
+    """stage-03, or stage-03 ≈ 04: the fastest first, then what noise does not tell from it."""
+    names = [p.series for p in sorted(group, key=lambda p: p.seconds)]
+    return " ≈ ".join([names[0], *(n.removeprefix("stage-") for n in names[1:])])
+
+
+def stands(ratio, sure):
+    """How a stage stands to a peer: a number and a word."""
+    if ratio is None:
+        return "–", ""
+    word = "even" if not sure else "ahead" if ratio > 1 else "behind"
+    return f"×{ratio:.2f}" if ratio < 10 else words.times(ratio), word
+
+
+def glance(report):
+    """For each machine, type and width (the matrix with the most rows): who is fastest, and how near the roof."""
+    points = full_rows(report.timed)
+    made = []
+    for group in winners(points).values():
+        best, peer, ratio, sure = duel(group, points)
+        against, word = stands(ratio, sure)
+        made.append({"label": best.source.label, "dtype": best.dtype, "cols": best.cols, "rows": best.rows,
+                     "stage": tied(group), "speed": words.gigabytes(best.bytes_per_second), "of_copy": best.of_copy,
+                     "peer": peer.series if peer else "–", "peer_of_copy": peer.of_copy if peer else None,
+                     "against": against, "word": word, "number": best.source.number})
+    labels = list(dict.fromkeys(r["label"] for r in sorted(made, key=lambda r: r["number"])))
+    return sorted(made, key=lambda r: (labels.index(r["label"]), DTYPES.index(r["dtype"]), r["cols"]))
+
+
+def glance_table(report, width):
+    """The same for the terminal, where several series were measured."""
+    rows = glance(report)
+    if not any(r["peer"] != "–" or " " in r["stage"] for r in rows) and len({r["stage"] for r in rows}) < 2:
+        return []
+    lines = []
+    for label, dtype in dict.fromkeys((r["label"], r["dtype"]) for r in rows):
+        some = [r for r in rows if (r["label"], r["dtype"]) == (label, dtype)]
+        cells = [[str(r["cols"]), str(r["rows"]), r["stage"].replace("≈", "~"), r["speed"],
+                  words.fraction(r["of_copy"]), r["peer"], words.fraction(r["peer_of_copy"]),
+                  f"{r['against']} {r['word']}".strip()] for r in some]
+        head = ["N", "M", "fastest", "GB/s", "of copy", "best peer", "of copy", "stage to peer"]
+        peers = any(r["peer"] != "–" for r in some)
+        lines += [f"{dtype}{label and ', ' + label}: the fastest stage{', and the best peer' if peers else ''}",
+                  *grid(head if peers else head[:5], cells if peers else [c[:5] for c in cells], width)]
+    return lines
 
 
 # --- the terminal
@@ -108,6 +166,11 @@ def time_cell(point, won):
     return f"{text}{factor}{word}{mark_of(point, won)}"
 
 
+def table_order(series):
+    """The roof beside the stages, then the peers."""
+    return (0, series) if series == "copy" else (1, *map(str, series_order(series)))
+
+
 def side_by_side(points, series, cell, won, width):
     """One table: a line for each N (and M), a column for each series."""
     at = {(p.cols, p.rows, p.series): p for p in points}
@@ -125,7 +188,7 @@ def measured(report, points, title, cell, width):
         for dtype in DTYPES:
             some = [p for p in points if p.dtype == dtype and p.source.label == label]
             if any(not p.is_copy for p in some):
-                series = sorted({p.series for p in points if p.source.label == label}, key=series_order)
+                series = sorted({p.series for p in points if p.source.label == label}, key=table_order)
                 lines += [f"{dtype}{label and ', ' + label}: {title}", *side_by_side(some, series, cell, won, width)]
     return lines
 
@@ -152,8 +215,31 @@ def counts_table(report, width):
                          "-" if p.occupancy is None else f"{p.occupancy * 100:.0f} %"])
     if not rows:
         return []
+    if len(rows) > MANY and report.simulated_only:
+        return counts_by_width(report, width)
     head = ["series", "M x N", "dtype", "model", "requested", "sectors", "DRAM", "launches", "barriers", "occupancy"]
     return ["Bytes in units of the matrix (MN elements); no softmax gets below 2:", *grid(head, rows, width)]
+
+
+def counts_by_width(report, width):
+    """The same of many shapes: a line for each N, a column for each stage; the rest is in the page and the CSV."""
+    def cell(point, won):
+        if point is None or not point.requested_bytes:
+            return words.cell_word(point) if point else "missing"
+        per = lambda v: f"{v / point.elements_bytes:.2f}" if v is not None else "-"
+        told = "" if point.model_bytes in (None, point.requested_bytes) else f" MODEL {per(point.model_bytes)}"
+        return f"{per(point.requested_bytes)} {per(point.sector_bytes)}{told}"
+    points = [p for p in report.points if not p.lie]
+    series = sorted({p.series for p in points}, key=series_order)
+    lines = ["Bytes in units of the matrix (MN elements), requested and touched in sectors of 32 bytes; no softmax",
+             "gets below 2, and MODEL stands where the model says otherwise:", ""]
+    for dtype in dtypes_of(points):
+        lines += [f"{dtype}:", *side_by_side([p for p in points if p.dtype == dtype], series, cell, {}, width)]
+    return lines
+
+
+def dtypes_of(points):
+    return [d for d in DTYPES if any(p.dtype == d for p in points)]
 
 
 def lies_table(report, width):
@@ -214,7 +300,7 @@ def doubtful(report):
             "no time": "The clock showed nothing above zero."}
     flags = {}
     for p in report.points:
-        for f in p.flags:
+        for f in p.flags if p.lie in ("", "none") else ():  # what a lie shows is no surprise
             flags.setdefault(f, []).append(p)
     return [(f, f"{words.several(len(points), 'point')}, such as {points[0].name} {points[0].shape} {points[0].dtype}",
              says.get(f, "")) for f, points in flags.items()]
@@ -225,21 +311,36 @@ def doubts(report):
     return ["Flags:", *lines, ""] if lines else []
 
 
+def files_read(report, width):
+    """The files, those that say the same of themselves together."""
+    groups = {}
+    for s in report.sources:
+        f = s.facts
+        said = [str(f[k])[:10] if k == "date" else short(k, f[k]) for k in ("device", "commit", "date") if f.get(k)]
+        said += [f"{f['cache']} caches"] if f.get("cache") else []
+        said += [short("input", f["input"])] if f.get("input") else []
+        groups.setdefault(", ".join(said) or s.kind, []).append(s.path)
+    lines = []
+    for said, paths in groups.items():
+        folders = {p[:-len(file_name(p))] for p in paths}
+        told = f"{folders.pop()}: {', '.join(map(file_name, paths))}" if len(folders) == 1 else ", ".join(paths)
+        lines += [*textwrap.wrap(f"{said}:", width), *textwrap.wrap(told, width, initial_indent="  ",
+                                                                   subsequent_indent="    ", break_on_hyphens=False)]
+    return lines
+
+
 def text(report, width):
     """The whole report for a terminal."""
     lines = [f"NO TIMES. {NO_TIMES}", ""] if report.simulated_only else []
-    for s in report.sources:
-        f = s.facts
-        said = [str(f[k]) for k in ("device", "commit", "date", "cache", "input") if f.get(k)]
-        lines.append(f"{s.path}: {', '.join(said) or s.kind}{' (simulated)' if s.simulated else ''}")
-    lines.append("")
+    lines += [*files_read(report, width), ""]
     many = [p for p in report.points if not p.few]
     speed = measured(report, many, "GB/s (2MN bytes over the median time) and the fraction of the best copy",
                      speed_cell, width)
     few = measured(report, [p for p in report.points if p.few],
                    f"few rows (at most {FEW_ROWS}): microseconds, and times the copy's", time_cell, width)
     if speed or few:
-        lines += [*speed, *few, "* fastest stage   ~ one of the fastest: the noise does not tell them apart", ""]
+        lines += [*glance_table(report, width), *speed, *few,
+                  "* fastest stage   ~ one of the fastest: the noise does not tell them apart", ""]
     lines += [*comparison_table(report, width), *counts_table(report, width), *lies_table(report, width),
               *problems(report), *doubts(report)]
     return ascii_only("\n".join(lines).rstrip()) + "\n"

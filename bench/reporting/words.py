@@ -20,8 +20,9 @@ def significant(value, digits=3):
         return NOT_KNOWN
     if value == 0:
         return "0"
-    magnitude = len(str(int(abs(value)))) if abs(value) >= 1 else -len(f"{abs(value):.12f}"[2:]) + len(
-        f"{abs(value):.12f}"[2:].lstrip("0"))
+    rounded = abs(float(f"{value:.{digits - 1}e}"))  # 99.99 has the digits of 100
+    magnitude = len(str(int(rounded))) if rounded >= 1 else -len(f"{rounded:.12f}"[2:]) + len(
+        f"{rounded:.12f}"[2:].lstrip("0"))
     return f"{value:.{max(0, digits - magnitude)}f}"
 
 
@@ -38,6 +39,11 @@ def microseconds(value):
     return NOT_KNOWN if value is None else significant(value * 1e6, 4)
 
 
+def digits(value):
+    """Up to three digits of a factor, for tables to read at a glance: 0.97, 1.5, 41, 301."""
+    return NOT_KNOWN if value is None else significant(value, 2)
+
+
 def percent(value):
     return NOT_KNOWN if value is None else f"{value * 100:.1f} %"
 
@@ -49,6 +55,12 @@ def times(value):
 
 def several(number, noun, plural=""):
     return f"{number} {noun if number == 1 else plural or noun + 's'}"
+
+
+def sentence(text):
+    """A message of some program as a sentence."""
+    text = text.strip()
+    return f"{text[:1].upper()}{text[1:]}{'' if text.endswith(('.', '!', '?')) else '.'}" if text else ""
 
 
 def listed(words, last="and"):

@@ -1,0 +1,190 @@
+#!/usr/bin/env python3
+"""The benchmark programs and the scripts around them, on the simulator: counts and no times, and every mistake with its
+sentence and exit code.
+
+Run by CTest as: bench_test.py BIN_FOLDER. Needs no package beyond Python itself.
+"""
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+BIN = (Path(sys.argv.pop(1)) if len(sys.argv) > 1 else ROOT / "build/bin").resolve()
+PROGRAMS = sorted(p.name for p in BIN.glob("bench-[0-9][0-9]"))
+SMALL = ("--dtype", "f32,bf16", "--rows", "5", "--cols", "33,1024")
+
+
+def call(command, env=None):
+    return subprocess.run([str(c) for c in command], capture_output=True, text=True, timeout=120,
+                          env={**os.environ, **(env or {})})
+
+
+def strict(text):
+    def no_constant(name):
+        raise ValueError(name)
+    return json.loads(text, parse_constant=no_constant)
+
+
+class Folder(unittest.TestCase):
+    def setUp(self):
+        holder = tempfile.TemporaryDirectory()
+        self.addCleanup(holder.cleanup)
+        self.folder = Path(holder.name)
+
+    def measure(self, program, *args, env=None, code=0):
+        """The benchmarks of a run on the simulator."""
+        out = self.folder / "out.json"
+        to = (f"--benchmark_out={out}", "--benchmark_out_format=json")
+        r = call([BIN / program, "--device", "sim", *args, *to], env)
+        self.assertEqual(r.returncode, code, r.stderr)
+        return strict(out.read_text())
+
+    def bin_with(self, **links):
+        """A folder of programs: name -> the program behind it."""
+        place = self.folder / "bin"
+        place.mkdir()
+        for name, behind in links.items():
+            (place / name.replace("_", "-")).symlink_to(BIN / behind)
+        return place
+
+    def one_sentence(self, r, code, says):
+        self.assertEqual(r.returncode, code, r.stderr)
+        self.assertRegex(r.stderr, says)
+        self.assertEqual(len(r.stderr.strip().splitlines()), 1, r.stderr)
+        self.assertTrue(r.stderr.rstrip().endswith("."), r.stderr)
+
+
+class Programs(Folder):
+    def test_every_program_counts_and_takes_no_time(self):
+        self.assertTrue(PROGRAMS, f"no benchmark in {BIN}")
+        for program in PROGRAMS:
+            with self.subTest(program):
+                data = self.measure(program, *SMALL)
+                self.assertEqual(data["context"]["backend"], "sim")
+                self.assertEqual(data["context"]["program"], program)
+                self.assertEqual([e["run_name"].split("/iterations")[0] for e in data["benchmarks"]],
+                                 [f"stage-{program[-2:]}/dtype:{d}/rows:5/cols:{n}" for d in ("f32", "bf16")
+                                  for n in (33, 1024)])
+                for e in data["benchmarks"]:
+                    self.assertNotIn("error_occurred", e)
+                    self.assertEqual(e["real_time"], 0)
+                    self.assertNotIn("bytes_per_second", e)
+                    self.assertNotIn("of_copy", e)
+                    self.assertEqual(e["requested_bytes"], e["model_bytes"])
+                    self.assertGreaterEqual(e["sector_bytes"], e["requested_bytes"])
+                    self.assertGreaterEqual(e["launches"], 1)
+                    self.assertTrue(0 < e["occupancy"] <= 1)
+
+    def test_bytes_per_call(self):
+        data = self.measure("bench-02", "--dtype", "f32,f16,bf16", "--rows", "1024", "--cols", "4096")
+        self.assertEqual([e["bytes_per_call"] for e in data["benchmarks"]], [33554432, 16777216, 16777216])
+
+    def test_neither_time_nor_locale_changes_a_number(self):
+        locale = {"LC_ALL": "de_DE.UTF-8", "LANG": "de_DE.UTF-8"}
+        if call(["sh", "-c", f"localedef -i de_DE -f UTF-8 {self.folder}/de_DE.UTF-8"]).returncode == 0:
+            locale["LOCPATH"] = str(self.folder)
+        runs = [self.measure("bench-01", *SMALL, f"--benchmark_min_time={t}", env=env)["benchmarks"]
+                for t, env in (("0.01", None), ("1", None), ("0.01", locale))]
+        for e in (e for r in runs for e in r):
+            e.pop("cpu_time")
+        self.assertEqual(runs[0], runs[1])
+        self.assertEqual(runs[0], runs[2])
+
+    def test_a_point_that_is_too_wide_is_an_error_beside_the_others(self):
+        data = self.measure("bench-02", "--dtype", "f32", "--rows", "1", "--cols", "32,65536,64")
+        self.assertEqual([e.get("error_occurred", False) for e in data["benchmarks"]], [False, True, False])
+        self.assertIn("takes at most", data["benchmarks"][1]["error_message"])
+        self.assertEqual(data["benchmarks"][2]["requested_bytes"], 2 * 64 * 4)
+
+    def test_mistakes(self):
+        for args, says in ((("--set", "x"), "--set x is not known: use ladder"),
+                           (("--lie", "x"), "--lie x is not known: use one of allocate"),
+                           (("--lie", "zeros"), "--lie needs a GPU"),
+                           (("--dtype", "f64"), "--dtype f64 is not known: use f32"),
+                           (("--device", "x"), "--device x is not known: use auto"),
+                           (("--gpu", "x"), "--gpu x is not known"),
+                           (("--rows", "4"), "--rows needs --cols"),
+                           (("--rows", "1,2,3", "--cols", "1,2"), "--rows and --cols go in pairs"),
+                           (("--cols", "0"), "--cols 0 is no list of whole numbers"),
+                           (("--nonsense",), "--nonsense is no option")):
+            with self.subTest(args):
+                device = () if "--device" in args else ("--device", "sim")
+                r = call([BIN / "bench-00", *device, *args])
+                self.one_sentence(r, 2, f"^bench-00: {says}")
+                self.assertEqual(r.stdout, "")
+
+    def test_a_filter_that_leaves_nothing(self):
+        r = call([BIN / "bench-00", "--device", "sim", "--benchmark_filter=nothing"])
+        self.assertEqual(r.returncode, 2)
+        self.assertEqual(r.stderr.strip().splitlines()[-1], "bench-00: --benchmark_filter leaves nothing to run.")
+
+
+class Scripts(Folder):
+    def run_all(self, place, *args):
+        return [sys.executable, str(ROOT / "bench" / "run.py"), "--bin", str(place), "--out", str(self.folder / "out"),
+                "--device", "sim", "--quick", *args]
+
+    def test_run_ends_with_the_files_it_wrote(self):
+        place = self.bin_with(bench_02="bench-02", bench_03="bench-03", stage_00="stage-00")
+        r = call(self.run_all(place, "--dtype", "f32"))
+        self.assertEqual(r.returncode, 0, r.stderr)
+        files = [Path(line) for line in r.stdout.splitlines()]
+        self.assertEqual([f.name for f in files], ["bench-02.json", "bench-03.json"])
+        for f in files:
+            self.assertTrue(strict(f.read_text())["benchmarks"])
+        self.assertEqual(sorted(p.name for p in (self.folder / "out").iterdir()), [f.name for f in files])
+
+    def test_run_says_what_is_missing(self):
+        (self.folder / "empty").mkdir()
+        self.one_sentence(call(self.run_all(self.folder / "empty")), 2, "^run: there is no benchmark program in .*")
+        (self.folder / "out").write_text("a file, and no folder")
+        place = self.bin_with(bench_02="bench-02", stage_00="stage-00")
+        self.one_sentence(call(self.run_all(place)), 2, "^run: cannot write to .*out: File exists")
+
+    def test_interrupted_runs_keep_what_is_finished(self):
+        place = self.bin_with(bench_02="bench-02", bench_09="bench-00", stage_00="stage-00")
+        process = subprocess.Popen(self.run_all(place, "--dtype", "f32"), stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, text=True, start_new_session=True)
+        first = self.folder / "out" / "bench-02.json"
+        late = time.monotonic() + 60
+        while not first.exists() and time.monotonic() < late:
+            time.sleep(0.02)
+        time.sleep(0.1)
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to the script and the program it runs
+        out, error = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 130, error)
+        self.assertNotIn("Traceback", error)
+        self.assertIn(str(first), out.splitlines())
+        for line in out.splitlines():
+            for e in strict(Path(line).read_text())["benchmarks"]:
+                self.assertNotEqual(e.get("error_message"), "interrupted")
+        self.assertEqual(len(strict(first.read_text())["benchmarks"]), 7)
+        self.assertEqual([p.name for p in (self.folder / "out").glob("*.unfinished")], [])
+
+    def test_peers_without_pytorch(self):
+        (self.folder / "torch.py").write_text("raise ImportError('not here')\n")
+        r = call([sys.executable, ROOT / "bench" / "peers.py", "--out", self.folder / "peers.json"],
+                 {"PYTHONPATH": str(self.folder)})
+        self.one_sentence(r, 77, "^peers: PyTorch with a GPU is not here")
+        self.assertFalse((self.folder / "peers.json").exists())
+
+    @unittest.skipUnless((ROOT / "build" / "bin" / "stage-00").exists(), "stage-00 is not in build/bin")
+    def test_counters_without_permission(self):
+        ncu = self.folder / "ncu"
+        ncu.write_text("#!/bin/sh\necho '==ERROR== ERR_NVGPUCTRPERM - The user does not have permission.'\nexit 1\n")
+        ncu.chmod(0o755)
+        r = call([sys.executable, ROOT / "bench" / "counters.py", "stage-00", "--rows", "4", "--cols", "32", "--json",
+                  self.folder / "c.json"], {"PATH": f"{self.folder}:{os.environ['PATH']}"})
+        self.one_sentence(r, 3, "does not permit GPU counters .ERR_NVGPUCTRPERM.")
+        self.assertEqual(r.stdout, "")
+        self.assertFalse((self.folder / "c.json").exists())
+
+
+if __name__ == "__main__":
+    unittest.main()
