@@ -15,6 +15,8 @@
 #include "harness/session.hpp"
 #include "harness/tune.hpp"
 #include "harness/usage_error.hpp"
+#include "workbook/files.hpp"
+#include "workbook/progress.hpp"
 
 namespace {
 
@@ -23,6 +25,17 @@ void print(const std::string& text) {
   if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
     throw softmax::usage_error(
         "The result could not be written to standard output: check the pipe or the disk.");
+}
+
+/// For `make map`. A checkout that is gone or cannot be written is no reason to fail.
+void keep_best(const softmax::stage_info& stage, const std::optional<softmax::best_fraction>& best) {
+  if (!best) return;
+  try {
+    softmax::workbook::record_best_copy(softmax::workbook::workbook_root(), stage.number, best->of_copy,
+                                        best->where);
+  } catch (const softmax::usage_error& problem) {
+    fmt::print(stderr, "stage-{}: the map does not learn of this time: {}\n", stage.number, problem.what());
+  }
 }
 
 }  // namespace
@@ -64,6 +77,7 @@ int main(int argc, char** argv) {
     const std::string text =
         o.json ? report_json(results, stage, device, o) : report_text(results, stage, device, o);
     print(text);
+    if (!o.json && !device.simulated) keep_best(stage, best_of(results, device.facts));
     const bool pass =
         std::all_of(results.begin(), results.end(), [](const run_result& r) { return r.pass(); });
     return pass ? 0 : 1;
