@@ -519,7 +519,8 @@ std::string where_text(const diagnosis& d) {
     std::string text =
         fmt::format("row {}, col {}: got {}, want {}", e.row, e.col, value_text(e.got), value_text(e.want));
     if (std::isfinite(e.got) && e.want > 0)
-      text += fmt::format(", off by {:.2g} %", 100 * std::abs(e.got / e.want - 1));
+      text += e.got > 100 * e.want ? fmt::format(", {:.1g} times that", e.got / e.want)
+                                   : fmt::format(", off by {:.2g} %", 100 * std::abs(e.got / e.want - 1));
     return text;
   }
   if (!r.damage.empty()) return r.damage;

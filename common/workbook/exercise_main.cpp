@@ -24,6 +24,8 @@ using namespace softmax::workbook;
 
 namespace {
 
+constexpr const char* prediction_step = "the prediction";
+
 struct request {
   std::string device = "auto";
   double patience = 20;  // seconds that one case may take; the simulator needs milliseconds
@@ -107,6 +109,9 @@ int judge(const request& asked, const announce& step, const std::string& learner
     print(coloured(failure_text(d, stage, learner, kernel)));
     record_failure(done, stage.number, d, line_to_look_at(learner, kernel, d));
   }
+  // The learner's formulas run here, too, and may stop the program: what is known by now is kept.
+  done.save();
+  step(prediction_step);
   const grade reads = grade_formula(
       "reads", [](auto m, auto n) { return learners_prediction(m, n).reads; }, stage);
   const grade writes = grade_formula(
@@ -169,6 +174,12 @@ int main(int argc, char** argv) {
     if (s.how == supervised::end::finished) {
       std::fputs(s.last_words.c_str(), stderr);
       return s.code;
+    }
+    if (s.step == prediction_step) {
+      print(fmt::format(
+          "Prediction of the bytes\n  reads() or writes() {}: see the end of exercise.cuh\n",
+          s.how == supervised::end::crashed ? "stopped the program, " + s.signal : "does not end"));
+      return 1;
     }
     diagnosis d{.label = "endless",
                 .evidence = fmt::format("no end after {:.0f} s, where it takes moments", asked.patience)};

@@ -186,10 +186,12 @@ wrong_solution parse_wrong_solution(const std::string& name, const std::string& 
         w.expect = value;
       else if (key == "warp")
         w.warp = std::stoi(value);
+      else if (key == "types" && value == "all")
+        w.all_types = true;
       else if (key == "why")
         w.why = value;
       else
-        throw std::runtime_error(name + ": '" + key + "' is none of expect, warp, why");
+        throw std::runtime_error(name + ": '" + line + "' is none of expect, warp, types: all, why");
     } else if (trimmed(line).empty()) {
       fresh = true;
     } else if (line[0] == '-' || line[0] == '+') {

@@ -47,6 +47,7 @@ struct edit {
 struct wrong_solution {
   std::string name, expect, why;
   int warp = 32;  ///< lanes, where it shows
+  bool all_types = false;  ///< tried with 16-bit storage, too
   std::vector<edit> edits;
 };
 wrong_solution parse_wrong_solution(const std::string& name, const std::string& text);
