@@ -193,7 +193,7 @@ class Quiz(Folder):
     def test_every_stage_has_one_and_no_line_is_too_long(self):
         for stage in STAGES:
             for gpu in ("h200", "mi300x"):
-                text = self.workbook("quiz", stage[:2], "--gpu", gpu, "--answers", "a," * 12, code=1).stdout
+                text = self.workbook("quiz", stage[:2], "--gpu", gpu, "--answers", "a,1," * 12, code=1).stdout
                 self.assertRegex(text, r"\n\d / \d correct\nnext: make quiz-\d\d again\n$")
 
 
