@@ -294,10 +294,8 @@ std::string profile_text(const std::vector<run_result>& results, const stage_inf
     if (r.counted->launches.empty()) out += "nothing was launched\n";
   }
   return out +
-         "cost: sectors and wavefronts of the line, of all; used: bytes that lanes wanted, of those in the "
-         "sectors\n"
-         "registers are not known to the simulator and do not count; docs/simulator.md says what is "
-         "modelled\n";
+         "cost: share of all sectors and wavefronts; used: bytes that lanes wanted, of the sectors' bytes\n"
+         "registers are not known to the simulator and limit nothing here (docs/simulator.md)\n";
 }
 
 std::string profile_json(const std::vector<run_result>& results, const stage_info& stage,

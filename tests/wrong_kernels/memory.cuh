@@ -4,14 +4,16 @@
 
 // One element too many in every row: the last row ends where the buffer does.
 __global__ void off_by_one_wrong(const float* x, float* y, int cols) {
-  for (int col = static_cast<int>(threadIdx.x); col <= cols; col += static_cast<int>(blockDim.x)) {
-    const float v = x[blockIdx.x * cols + col];  // FAULT off_by_one
-    if (col < cols) y[blockIdx.x * cols + col] = v;
-  }
+  float sum = 0.0f;
+  for (int col = static_cast<int>(threadIdx.x); col <= cols; col += static_cast<int>(blockDim.x))
+    sum += x[blockIdx.x * cols + col];  // FAULT off_by_one
+  y[blockIdx.x * blockDim.x + threadIdx.x] = sum;
 }
 __global__ void off_by_one_right(const float* x, float* y, int cols) {
+  float sum = 0.0f;
   for (int col = static_cast<int>(threadIdx.x); col < cols; col += static_cast<int>(blockDim.x))
-    y[blockIdx.x * cols + col] = x[blockIdx.x * cols + col];
+    sum += x[blockIdx.x * cols + col];
+  y[blockIdx.x * blockDim.x + threadIdx.x] = sum;
 }
 
 // 32 entries are added up, whatever the number of warps that wrote one.

@@ -8,9 +8,9 @@ template <int WarpSize>
 __global__ void missing_barrier_wrong(const float* in, float* out) {
   __shared__ float partial[256 / WarpSize];
   const float v = in[threadIdx.x];
-  if (threadIdx.x % WarpSize == 0) partial[threadIdx.x / WarpSize] = v;  // FAULT missing_barrier
+  if (threadIdx.x % WarpSize == 0) partial[threadIdx.x / WarpSize] = v;  // FAULT missing_barrier other
   float sum = 0.0f;
-  for (int w = 0; w < 256 / WarpSize; ++w) sum += partial[w];  // FAULT missing_barrier other
+  for (int w = 0; w < 256 / WarpSize; ++w) sum += partial[w];  // FAULT missing_barrier
   out[threadIdx.x] = sum;
 }
 template <int WarpSize>

@@ -566,12 +566,14 @@ std::optional<fault_info> worker::run_block(std::uint64_t block) {
   }
   busy = nullptr;
   completed_ = !found;
-  // What was read before anybody wrote it comes first, unless it is half of the race that was found.
-  const auto same_place = [](const fault_info& a, const fault_info& b) {
-    return a.address < b.address + b.size && b.address < a.address + a.size;
+  // What was read before anybody wrote it comes first, unless a race says why nobody had: in shared memory
+  // one since the last barrier, in global memory one at the same place.
+  const auto explains = [&](const fault_info& race) {
+    return race.kind == fault_kind::race &&
+           (unwritten_->where == space::shared || (race.address < unwritten_->address + unwritten_->size &&
+                                                   unwritten_->address < race.address + race.size));
   };
-  if (unwritten_ && !(found && found->kind == fault_kind::race && same_place(*found, *unwritten_)))
-    found = unwritten_;
+  if (unwritten_ && !(found && explains(*found))) found = unwritten_;
   if (completed_) {
     finish_block();
   } else {
