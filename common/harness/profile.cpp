@@ -138,8 +138,7 @@ void append_line(std::string& out, const launch_view& v, const simt::line_record
     out += wrapped(fmt::format("{}: {}.", to_string(a.what), a.text), "        ");
 }
 
-void append_launch(std::string& out, const launch_view& v, const chosen_device& d, source_tree& sources,
-                   const painter& paint) {
+void append_launch(std::string& out, const launch_view& v, source_tree& sources, const painter& paint) {
   const simt::launch_record& k = v.record;
   out += fmt::format("{} {}, {} blocks of {} threads\n", paint.strong("kernel "), cut(k.instance, 50), k.grid,
                      k.block);
@@ -147,8 +146,8 @@ void append_launch(std::string& out, const launch_view& v, const chosen_device& 
                      count_text(v.barriers), count_text(v.shuffles), k.shared_bytes + k.static_shared_bytes);
   out += fmt::format("  occupancy {:.0f} %: {} blocks, {} threads a multiprocessor, limited by {}\n",
                      v.full.share * 100, v.full.blocks, v.full.threads, v.full.limit);
-  out += fmt::format("  in flight: up to {} a multiprocessor; {} asks for {} (Little's law){}\n",
-                     size_text(v.full.bytes_in_flight), d.gpu->name, size_text(v.needed),
+  out += fmt::format("  in flight: up to {} a multiprocessor; Little's law asks for {}{}\n",
+                     size_text(v.full.bytes_in_flight), size_text(v.needed),
                      v.full.bytes_in_flight >= v.needed ? "" : ": too few");
   if (v.lines.empty()) return;
   out += fmt::format("{:>6} {:>9} {:>10} {:>9} {:>6} {:>6} {:>6}  {:>9} {:>10} {:>9}\n", "cost", "global",
@@ -290,7 +289,7 @@ std::string profile_text(const std::vector<run_result>& results, const stage_inf
     out += fmt::format("{} {}: {}\n", paint.strong("shape  "), shape_text(r.shape, r.type), verdict_word(r));
     if (!r.fault.empty()) out += r.fault + "\n";
     if (!r.counted) continue;
-    for (const auto& k : r.counted->launches) append_launch(out, launch_view(k, d), d, sources, paint);
+    for (const auto& k : r.counted->launches) append_launch(out, launch_view(k, d), sources, paint);
     if (r.counted->launches.empty()) out += "nothing was launched\n";
   }
   return out +

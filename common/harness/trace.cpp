@@ -32,9 +32,9 @@ bool are_a_pair(const trace_step& a, const trace_step& b) {
          a.file == b.file && a.line == b.line && a.exchange == b.exchange;
 }
 
-std::string value_text(const trace_step& s, std::size_t lane) {
+std::string value_text(const trace_step& s, std::size_t lane, int digits) {
   const double v = s.given[lane];
-  return s.floating ? fmt::format("{:.4g}", v) : fmt::format("{:.0f}", v);
+  return s.floating ? fmt::format("{:.{}g}", v, digits) : fmt::format("{:.0f}", v);
 }
 
 bool same_bits(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
@@ -48,17 +48,17 @@ bool all_alike(const trace_step& s) {
 /// The values of the lanes, eight a line; of pairs, four. `second` is nullptr where there are no pairs.
 std::string lanes_text(const trace_step& first, const trace_step* second) {
   const auto one = [&](std::size_t lane) {
-    return second ? "(" + value_text(first, lane) + ", " + value_text(*second, lane) + ")"
-                  : value_text(first, lane);
+    return second ? "(" + value_text(first, lane, 3) + ", " + value_text(*second, lane, 3) + ")"
+                  : value_text(first, lane, 4);
   };
   if (all_alike(first) && (!second || all_alike(*second)))
-    return fmt::format("      all {} lanes: {}\n", first.given.size(), one(0));
+    return fmt::format("    all {} lanes: {}\n", first.given.size(), one(0));
   const std::size_t a_line = second ? 4 : 8;
   std::string out;
   for (std::size_t begin = 0; begin < first.given.size(); begin += a_line) {
-    out += fmt::format("      lane {:>2}:", begin);
+    out += fmt::format("    lane {:>2}:", begin);
     for (std::size_t lane = begin; lane < std::min(begin + a_line, first.given.size()); ++lane)
-      out += fmt::format(" {:>{}}", one(lane), second ? 20 : 10);
+      out += fmt::format(" {:>{}}", one(lane), second ? 21 : 10);
     out += "\n";
   }
   return out;

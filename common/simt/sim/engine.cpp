@@ -392,7 +392,8 @@ std::uint64_t worker::exchange(exchange_kind kind, value_kind type, int width, s
 }
 
 void worker::flush(warp& w) {
-  w.log.flush({&totals, &block_extents_, job->by_line ? &statements : nullptr, &loaded_, block_, w.first});
+  w.log.flush(
+      {&totals, &block_extents_, job->by_line ? &statements : nullptr, &loaded_, block_, w.first, w.count});
 }
 
 /// Notes the point where the lanes of the warp have met, if they work on a traced row.

@@ -107,6 +107,7 @@ struct count_target {
   loaded_bytes* loaded;
   std::uint64_t block;
   int first_thread;  // of the warp
+  int lanes;  // of the warp
 };
 
 /// The accesses of one warp. The k-th access of each lane at one statement is one request, as on a GPU.
@@ -148,7 +149,9 @@ enum class lane_state : unsigned char { ready, at_barrier, at_shuffle, at_warp_b
 struct sync_site {
   const char* file = "";
   int line = 0;
-  bool operator==(const sync_site& o) const { return line == o.line && std::string_view(file) == o.file; }
+  bool operator==(const sync_site& o) const {
+    return line == o.line && (file == o.file || std::string_view(file) == o.file);
+  }
 };
 
 /// What a thread did wrong, before it is put into words.

@@ -155,7 +155,7 @@ void warp_log::flush(const count_target& target) {
     statement_traffic sum;
     for (std::size_t k = 0;; ++k) {
       r.lanes = 0;
-      for (int lane = 0; lane < max_warp_size; ++lane) {
+      for (int lane = 0; lane < target.lanes; ++lane) {
         if (k >= site.address[lane].size()) continue;
         r.address[r.lanes] = site.address[lane][k];
         r.lane[r.lanes++] = lane;

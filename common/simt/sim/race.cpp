@@ -7,13 +7,6 @@
 namespace simt {
 inline namespace sim {
 namespace detail {
-namespace {
-
-constexpr int generation_shift = 47;  // above it, an address has no bits
-constexpr std::uint64_t generations = std::uint64_t{1} << (64 - generation_shift);
-
-}  // namespace
-
 void block_accesses::begin(int warp_shift) {
   warp_shift_ = warp_shift;
   granule_ = 2;
@@ -22,17 +15,15 @@ void block_accesses::begin(int warp_shift) {
 
 void block_accesses::forget() {
   used_ = 0;
-  if (++generation_ < generations) return;
+  if (++generation_ < std::uint64_t{1} << (64 - generation_shift)) return;
   generation_ = 1;
   std::fill(cells_.begin(), cells_.end(), cell());
 }
 
-block_accesses::cell& block_accesses::at(std::uintptr_t granule) {
-  if (2 * used_ >= cells_.size()) grow();
-  const std::uint64_t key = granule | generation_ << generation_shift;
+block_accesses::cell& block_accesses::find(std::uintptr_t granule, std::uint64_t key) {
+  if (4 * used_ >= 3 * cells_.size()) grow();
   const std::size_t mask = cells_.size() - 1;
-  // Neighbours stay neighbours; rows that lie a power of two apart do not meet.
-  for (std::size_t i = granule + (granule >> 8) * 0x9e3779b1u;; ++i) {
+  for (std::size_t i = place_of(granule);; ++i) {
     cell& c = cells_[i & mask];
     if (c.key == key) return c;
     if (c.key >> generation_shift == generation_) continue;

@@ -61,10 +61,19 @@ class block_accesses {
   }
   std::optional<conflict> note_read(cell& c, access_stamp me);
   std::optional<conflict> note_write(cell& c, access_stamp me);
-  cell& at(std::uintptr_t granule);
+  cell& at(std::uintptr_t granule) {
+    const std::uint64_t key = granule | generation_ << generation_shift;
+    if (cells_.empty()) grow();
+    cell& likely = cells_[place_of(granule) & (cells_.size() - 1)];
+    return likely.key == key ? likely : find(granule, key);
+  }
+  /// Neighbours stay neighbours; rows that lie a power of two apart do not meet.
+  static std::size_t place_of(std::uintptr_t granule) { return granule + (granule >> 8) * 0x9e3779b1u; }
+  cell& find(std::uintptr_t granule, std::uint64_t key);
   void grow();
   void split();
 
+  static constexpr int generation_shift = 47;  // above it, an address has no bits
   std::vector<cell> cells_;
   std::size_t used_ = 0;
   std::uint64_t generation_ = 1;
