@@ -373,11 +373,11 @@ std::uint64_t worker::exchange(exchange_kind kind, value_kind type, int width, s
   w.type = type;
   w.operand = operand;
   wait(lane_state::at_shuffle, file, line);
-  const int group = l.index / width * width;
+  const int group = l.index & ~(width - 1);  // width is a power of two
   int source = l.index;
   switch (kind) {
     case exchange_kind::from_lane:
-      source = group + (operand % width + width) % width;
+      source = group + (operand & (width - 1));
       break;
     case exchange_kind::exclusive_or:
       source = l.index ^ operand;
