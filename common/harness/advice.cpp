@@ -20,22 +20,48 @@ line_advice advise_shared(const simt::line_traffic& t) {
   return {};
 }
 
-line_advice advise_global(const simt::line_traffic& t, const char* verb) {
+line_advice advise_distance(const simt::line_traffic& t, const char* verb) {
+  if (t.sectors < 2 * t.ideal_sectors || each(t.lanes, t.requests) < 4) return {};
+  return {
+      line_fault::uncoalesced,
+      fmt::format("neighbouring lanes {} far apart, {:.1f} sectors a request where {:.1f} hold the data; let "
+                  "neighbouring lanes take neighbouring columns",
+                  verb, each(t.sectors, t.requests), each(t.ideal_sectors, t.requests))};
+}
+
+line_advice advise_again(const simt::line_traffic& t) {
+  if (t.again_bytes == 0 || 2 * t.again_bytes < t.distinct_bytes) return {};
+  return {
+      line_fault::loaded_again,
+      fmt::format("the block loaded {:.0f} % of these bytes before, in line {}; keep them in registers or "
+                  "shared memory, or count on the L2 cache",
+                  100.0 * each(t.again_bytes, t.distinct_bytes), t.again_line)};
+}
+
+line_advice advise_start(const simt::line_traffic& t) {
   const std::uint64_t excess = t.sectors - t.ideal_sectors;
-  const double lanes = each(t.lanes, t.requests);
-  if (t.sectors >= 2 * t.ideal_sectors && lanes >= 4)
-    return {line_fault::uncoalesced,
-            fmt::format(
-                "neighbouring lanes {} far apart, {:.1f} sectors a request where {:.1f} hold the data; let "
-                "neighbouring lanes take neighbouring columns",
-                verb, each(t.sectors, t.requests), each(t.ideal_sectors, t.requests))};
-  if (8 * excess >= t.requests && excess > 0)
-    return {
-        line_fault::misaligned,
-        fmt::format("{:.0f} % of the requests begin inside a sector and touch one more; let rows begin at "
-                    "multiples of 32 bytes (a padded row stride)",
-                    100.0 * each(excess, t.requests))};
-  return {};
+  if (excess == 0 || 8 * excess < t.requests) return {};
+  return {line_fault::misaligned,
+          fmt::format("{:.0f} % of the requests begin inside a sector and touch one more; let rows begin at "
+                      "multiples of 32 bytes (a padded row stride)",
+                      100.0 * each(excess, t.requests))};
+}
+
+line_advice advise_lanes(const simt::line_traffic& t) {
+  if (t.requests == 0 || t.lanes > t.requests) return {};
+  return {
+      line_fault::single_lane,
+      fmt::format("one lane moves {:.0f} of the 32 bytes of a sector; no matter once a row, a waste if it is "
+                  "the matrix itself",
+                  each(t.distinct_bytes, t.requests))};
+}
+
+line_advice advise_broadcast(const simt::line_traffic& t) {
+  if (t.requests == 0 || t.lanes < 16 * t.requests || 16 * t.distinct_bytes > t.bytes) return {};
+  return {
+      line_fault::broadcast,
+      "all lanes read one word, which is free of conflicts but a request each time; fewer partial results "
+      "or a shuffle need fewer"};
 }
 
 }  // namespace
@@ -61,30 +87,12 @@ const char* to_string(line_fault f) {
 }
 
 line_advice advise(const simt::line_record& l) {
-  for (const auto* t : {&l.shared_load, &l.shared_store})
-    if (line_advice a = advise_shared(*t); a.what != line_fault::none) return a;
-  if (line_advice a = advise_global(l.global_load, "load"); a.what != line_fault::none) return a;
-  if (line_advice a = advise_global(l.global_store, "store"); a.what != line_fault::none) return a;
-  const simt::line_traffic& load = l.global_load;
-  if (load.again_bytes > 0 && 2 * load.again_bytes >= load.distinct_bytes)
-    return {
-        line_fault::loaded_again,
-        fmt::format("the block loaded {:.0f} % of these bytes before, in line {}; keep them in registers or "
-                    "shared memory, or count on the L2 cache",
-                    100.0 * each(load.again_bytes, load.distinct_bytes), load.again_line)};
-  for (const auto* t : {&l.global_load, &l.global_store})
-    if (t->requests > 0 && t->lanes == t->requests)
-      return {line_fault::single_lane,
-              fmt::format(
-                  "one lane moves {:.0f} of the 32 bytes of a sector; no matter once a row, a waste if it "
-                  "is the matrix itself",
-                  each(t->distinct_bytes, t->requests))};
-  const simt::line_traffic& s = l.shared_load;
-  if (s.requests > 0 && s.lanes >= 16 * s.requests && 16 * s.distinct_bytes <= s.bytes)
-    return {
-        line_fault::broadcast,
-        "all lanes read one word, which is free of conflicts but a request each time; fewer partial results "
-        "or a shuffle need fewer"};
+  for (const line_advice& a :
+       {advise_shared(l.shared_load), advise_shared(l.shared_store), advise_distance(l.global_load, "load"),
+        advise_distance(l.global_store, "store"), advise_again(l.global_load), advise_start(l.global_load),
+        advise_start(l.global_store), advise_lanes(l.global_load), advise_lanes(l.global_store),
+        advise_broadcast(l.shared_load)})
+    if (a.what != line_fault::none) return a;
   return {};
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
+#include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -342,7 +343,7 @@ std::string profile_html(const std::vector<run_result>& results, const stage_inf
           escaped(shape_text(r.shape, r.type)), escaped(k.instance), k.grid, k.block, count_text(v.barriers),
           count_text(v.shuffles), v.full.share * 100, v.full.limit, size_text(v.full.bytes_in_flight),
           size_text(v.needed));
-      std::set<std::string> files;
+      std::set<std::string, std::greater<>> files;  // the stage before what it uses
       for (const auto& l : v.lines) files.insert(l.file);
       for (const auto& file : files) append_file(out, v, file, sources);
     }

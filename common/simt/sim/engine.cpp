@@ -253,7 +253,15 @@ worker::~worker() {
   // A fiber that is suspended inside a kernel must not be unwound: it would run through frames that cannot
   // throw.
   drop_fibers();
+  unmap_stacks();
+}
+
+void worker::unmap_stacks() {
+  for (unsigned id : stack_ids_) remove_stack(id);
+  stack_ids_.clear();
   if (stacks_) munmap(stacks_, stack_count_ * guarded_stack_bytes());
+  stacks_ = nullptr;
+  stack_count_ = 0;
 }
 
 void worker::drop_fibers() {
@@ -308,11 +316,10 @@ void worker::begin(const launch_job& j) {
   const int threads = static_cast<int>(j.block.x * j.block.y * j.block.z);
   if (threads > stack_count_) {
     drop_fibers();
-    if (stacks_) munmap(stacks_, stack_count_ * guarded_stack_bytes());
-    stacks_ = nullptr;
-    stack_count_ = 0;
+    unmap_stacks();
     stacks_ = map_stacks(threads);
     stack_count_ = threads;
+    for (int i = 0; i < threads; ++i) stack_ids_.push_back(add_stack(stack_number(stacks_, i), stack_bytes));
   }
   warps_.resize((threads + j.warp_size - 1) / j.warp_size);
   for (int t = 0; t < max_threads_per_block; ++t) {

@@ -253,6 +253,7 @@ class worker {
   void resume(lane& l);
   void create_fiber(lane& l);
   void drop_fibers();
+  void unmap_stacks();
   unsigned char* stack_of(const lane& l) const;  // its lowest address
   void release(warp& w);
   void flush(warp& w);
@@ -270,6 +271,7 @@ class worker {
   std::vector<warp> warps_;
   unsigned char* stacks_ = nullptr;
   int stack_count_ = 0;
+  std::vector<unsigned> stack_ids_;  // for Valgrind
   stack_switch scheduler_stack_;
   const void* scheduler_bottom_ = nullptr;
   std::size_t scheduler_bytes_ = 0;
