@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdlib>
+#include <ctime>
 
 #include "harness/backend.hpp"
 #include "harness/stage_memory.hpp"
@@ -32,18 +33,21 @@ int main(int argc, char** argv) {
       simt::configuration().by_line = m.by_line;
       simt::configuration().workers = threads;
       stage_memory memory(machine, this_stage(), x, s);
-      std::string seconds;
+      std::string seconds, cpu_seconds;
       for (int i = 0; i < repeats; ++i) {
         memory.poison();
         simt::clear_records();
+        const std::clock_t cpu_begin = std::clock();
         const auto begin = std::chrono::steady_clock::now();
         machine.run(memory.call());
-        seconds +=
-            fmt::format("{}{:.6f}", i > 0 ? ", " : "",
-                        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+        const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - begin;
+        seconds += fmt::format("{}{:.6f}", i > 0 ? ", " : "", wall.count());
+        cpu_seconds += fmt::format("{}{:.6f}", i > 0 ? ", " : "",
+                                   static_cast<double>(std::clock() - cpu_begin) / CLOCKS_PER_SEC);
       }
-      results += fmt::format("{}{{\"mode\": \"{}\", \"threads\": {}, \"seconds\": [{}]}}",
-                             results.empty() ? "" : ", ", m.name, threads, seconds);
+      results +=
+          fmt::format("{}{{\"mode\": \"{}\", \"threads\": {}, \"seconds\": [{}], \"cpu_seconds\": [{}]}}",
+                      results.empty() ? "" : ", ", m.name, threads, seconds, cpu_seconds);
     }
   fmt::print("{{\"stage\": \"{}\", \"rows\": {}, \"cols\": {}, \"runs\": [{}]}}\n", this_stage().number, rows,
              cols, results);
