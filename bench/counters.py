@@ -7,6 +7,8 @@ hardware knows.
 
     bench/counters.py stage-01 --rows 1823 --cols 781 --dtype f32,bf16 --json counters.json
 
+With --shared it compares the wavefronts and bank conflicts of shared memory too.
+
 Exit codes: 0 equal, 1 a difference, 2 a wrong command or a missing program, 3 counters not permitted on this machine.
 """
 import argparse
@@ -29,6 +31,13 @@ COMPARED = [
     ("ld_sectors", "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum", ("global_load", "sectors")),
     ("st_requests", "l1tex__t_requests_pipe_lsu_mem_global_op_st.sum", ("global_store", "requests")),
     ("st_sectors", "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum", ("global_store", "sectors")),
+]
+# With --shared: a model that has not been held against a GPU yet, so it stands apart.
+SHARED = [
+    ("sh_ld_wavefronts", "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum", ("shared_load", "wavefronts")),
+    ("sh_ld_conflicts", "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum", ("shared_load", "bank_conflicts")),
+    ("sh_st_wavefronts", "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum", ("shared_store", "wavefronts")),
+    ("sh_st_conflicts", "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum", ("shared_store", "bank_conflicts")),
 ]
 DRAM = [("dram_read_bytes", "dram__bytes_read.sum"), ("dram_write_bytes", "dram__bytes_write.sum")]
 
@@ -54,9 +63,10 @@ def find_ncu():
     stop(3, "Nsight Compute (ncu) was not found: install it, or read the sectors of --device sim instead.")
 
 
-def hardware(program, arguments, launches):
+def hardware(program, arguments, launches, compared=COMPARED):
     """One dict a launch, metric name -> count."""
-    metrics = ",".join([m for _, m, _ in COMPARED] + [m for _, m in DRAM])
+    names = [m for _, m, _ in compared] + [m for _, m in DRAM]
+    metrics = ",".join(names)
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "ncu.csv"
         command = [find_ncu(), "--clock-control", "none", "--csv", "--page", "raw", "--print-units", "base",
@@ -75,7 +85,7 @@ def hardware(program, arguments, launches):
     if len(rows) != launches:
         stop(1, f"Nsight Compute saw {len(rows)} launches where {launches} were expected.")
     return [{"kernel": r["Kernel Name"],
-             **{m: int(float(r[m].replace(",", ""))) for m in [m for _, m, _ in COMPARED] + [m for _, m in DRAM]}}
+             **{m: int(float(r[m].replace(",", ""))) for m in names}}
             for r in rows]
 
 
@@ -87,15 +97,15 @@ def simulated(program, arguments):
     return report["runs"][0]["simulator"]["launches"], report["commit"]
 
 
-def compare(stage, rows, cols, dtype, extra):
+def compare(stage, rows, cols, dtype, extra, compared=COMPARED):
     program = find_program(stage)
     arguments = ["--rows", str(rows), "--cols", str(cols), "--dtype", dtype, *extra]
     sim, commit = simulated(program, arguments)
-    seen = hardware(program, arguments, len(sim))
+    seen = hardware(program, arguments, len(sim), compared)
     launches = []
     for s, h in zip(sim, seen):
         entry = {"kernel": s["kernel"], "hardware_kernel": h["kernel"]}
-        for name, metric, (group, key) in COMPARED:
+        for name, metric, (group, key) in compared:
             entry[name] = {"simulator": s[group][key], "hardware": h[metric], "difference": s[group][key] - h[metric]}
         for name, metric in DRAM:
             entry[name] = h[metric]
@@ -111,15 +121,15 @@ def describe_device():
     return dict(zip(query.split(","), values))
 
 
-def print_table(results):
-    print(f"{'stage':9}{'shape':>16} {'dtype':5}{'kernel':15}{'counter':13}{'simulator':>12}{'hardware':>12}{'diff.':>7}")
+def print_table(results, compared=COMPARED):
+    print(f"{'stage':9}{'shape':>16} {'dtype':5}{'kernel':15}{'counter':17}{'simulator':>12}{'hardware':>12}{'diff.':>7}")
     for r in results:
         for launch in r["launches"]:
-            for name, _, _ in COMPARED:
+            for name, _, _ in compared:
                 c = launch[name]
-                print(f"{r['stage']:9}{r['rows']:>8}x{r['cols']:<7} {r['dtype']:5}{launch['kernel']:15}{name:13}"
+                print(f"{r['stage']:9}{r['rows']:>8}x{r['cols']:<7} {r['dtype']:5}{launch['kernel']:15}{name:17}"
                       f"{c['simulator']:>12}{c['hardware']:>12}{c['difference']:>7}")
-            print(f"{'':46}DRAM: {launch['dram_read_bytes']} bytes read, {launch['dram_write_bytes']} written")
+            print(f"{'':50}DRAM: {launch['dram_read_bytes']} bytes read, {launch['dram_write_bytes']} written")
 
 
 def main():
@@ -130,7 +140,9 @@ def main():
     parser.add_argument("--dtype", default="f32")
     parser.add_argument("--json", help="write the table here")
     parser.add_argument("--quiet", action="store_true", help="print differences and the summary only")
+    parser.add_argument("--shared", action="store_true", help="compare shared memory's wavefronts and conflicts too")
     args, extra = parser.parse_known_args()
+    compared = COMPARED + (SHARED if args.shared else [])
     rows, cols = args.rows.split(","), args.cols.split(",")
     if len(rows) == 1:
         rows *= len(cols)
@@ -140,12 +152,12 @@ def main():
     for stage in args.stages:
         for m, n in zip(rows, cols):
             for dtype in args.dtype.split(","):
-                results.append(compare(Path(stage).name, int(m), int(n), dtype, extra))
+                results.append(compare(Path(stage).name, int(m), int(n), dtype, extra, compared))
     if not args.quiet:
-        print_table(results)
+        print_table(results, compared)
     different = [(r["stage"], r["rows"], r["cols"], r["dtype"], launch["kernel"], name, launch[name])
-                 for r in results for launch in r["launches"] for name, _, _ in COMPARED if launch[name]["difference"]]
-    total = sum(len(r["launches"]) for r in results) * len(COMPARED)
+                 for r in results for launch in r["launches"] for name, _, _ in compared if launch[name]["difference"]]
+    total = sum(len(r["launches"]) for r in results) * len(compared)
     for d in different:
         print("differs:", *d)
     print(f"{total - len(different)} of {total} counts are equal")

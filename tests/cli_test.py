@@ -228,6 +228,80 @@ class Runs(unittest.TestCase):
             r = run("stage-04", "--device", "sim", "--warps", warps, "--rows-per-block", rows, "--rows", 13, "--cols", 200)
             self.assertEqual(r.returncode, 0, r.stdout + r.stderr)
 
+    def test_the_profile_adds_up_to_the_counts_of_the_launch(self):
+        shape = ("--device", "sim", "--rows", 5, "--cols", 130)
+        for stage in STAGES:
+            for gpu in ("h200", "mi250x"):
+                totals = json.loads(run(stage, *shape, "--gpu", gpu, "--json").stdout)["runs"][0]["simulator"]["launches"]
+                profile = json.loads(run(stage, *shape, "--gpu", gpu, "--profile=json").stdout)["runs"][0]
+                self.assertTrue(profile["pass"])
+                self.assertEqual(len(totals), len(profile["launches"]))
+                for total, launch in zip(totals, profile["launches"]):
+                    for kind in ("global_load", "global_store", "shared_load", "shared_store"):
+                        for count, value in total[kind].items():
+                            self.assertEqual(sum(line[kind][count] for line in launch["lines"]), value, f"{stage} {kind} {count}")
+                    costs = [line["cost"] for line in launch["lines"]]
+                    self.assertEqual(costs, sorted(costs, reverse=True))
+                    for line in launch["lines"]:
+                        self.assertTrue(line["file"].startswith(("stages/", "common/kernels/")), line["file"])
+                        self.assertTrue(line["source"])
+
+    def test_the_profile_fits_a_terminal_and_shows_the_source(self):
+        for stage in STAGES:
+            r = run(stage, "--device", "sim", "--profile", "--rows", 64)
+            self.assertEqual(r.returncode, 0, r.stderr)
+            self.assertLessEqual(max(map(len, r.stdout.splitlines())), 100)
+            for words in ("kernel.cuh:", "occupancy", "Little's law", "barriers and", "misaligned: ", "conflicts"):
+                self.assertIn(words, r.stdout)
+            self.assertNotIn("\x1b", r.stdout)
+        r = run("stage-02", "--device", "sim", "--profile", "--rows", 64)
+        self.assertIn("a thread passes 4 barriers and 10 shuffles", r.stdout)
+        self.assertIn("out[col] = static_cast<T>", r.stdout)
+        self.assertIn("broadcast: ", r.stdout)
+        aligned = run("stage-02", "--device", "sim", "--profile", "--rows", 64, "--cols", 1024).stdout
+        self.assertNotIn("misaligned", aligned)
+        self.assertIn("loaded again: ", run("stage-05", "--device", "sim", "--profile", "--rows", 4).stdout)
+
+    def test_the_profile_does_without_the_source(self):
+        r = run("stage-02", "--device", "sim", "--profile", "--rows", 4, env={"SOFTMAX_SOURCES": "/nowhere"})
+        self.assertEqual(r.returncode, 0, r.stderr)
+        self.assertIn("kernel.cuh:", r.stdout)
+        self.assertNotIn("static_cast", r.stdout)
+
+    def test_the_annotated_source_is_one_whole_file(self):
+        with tempfile.TemporaryDirectory() as folder:
+            page = Path(folder) / "report.html"
+            r = run("stage-00", "--device", "sim", f"--profile=html:{page}", "--rows", 8)
+            self.assertEqual(r.returncode, 0, r.stderr)
+            text = page.read_text()
+            self.assertEqual(os.listdir(folder), ["report.html"])
+            self.assertTrue(text.startswith("<!doctype html>") and text.endswith("</html>\n"))
+            self.assertNotRegex(text, "https?:|src=|<script|<link")
+            self.assertIn("prefers-color-scheme: dark", text)
+            self.assertIn("__global__ void", text)
+            self.assertIn("template &lt;int WarpSize", text)
+
+    def test_a_trace_shows_the_reduction(self):
+        for gpu, width in (("h200", 32), ("mi250x", 64)):
+            r = run("stage-01", "--device", "sim", "--gpu", gpu, "--trace", "row=3,warp=1", "--rows", 5, "--cols", 600, "--json")
+            launch = json.loads(r.stdout)["runs"][0]["launches"][0]
+            self.assertEqual((launch["kernel"], launch["block"], launch["warp_of_block"]), ("max_rows", 3, 1))
+            shuffles = [s for s in launch["steps"] if s["what"] == "shuffle"]
+            self.assertEqual([s["exchange"] for s in shuffles], [f"xor {width >> i}" for i in range(1, width.bit_length())])
+            for step, after in zip(shuffles, shuffles[1:]):
+                mask = int(step["exchange"].split()[1])
+                self.assertEqual(after["given"], [max(v, step["given"][lane ^ mask]) for lane, v in enumerate(step["given"])])
+            self.assertEqual([s["what"] for s in launch["steps"]][-2:], ["barrier", "barrier"])
+
+    def test_a_trace_fits_a_terminal(self):
+        for stage in STAGES:
+            for gpu in ("h200", "mi250x"):
+                r = run(stage, "--device", "sim", "--gpu", gpu, "--trace", "--rows", 4, "--cols", 300, "--dist", "mixed")
+                self.assertEqual(r.returncode, 0, r.stderr)
+                self.assertLessEqual(max(map(len, r.stdout.splitlines())), 100)
+                self.assertIn("shuffle xor", r.stdout)
+                self.assertEqual("two values" in r.stdout, stage == "stage-05")
+
     def test_help(self):
         r = run(STAGES[0], "--help")
         self.assertEqual(r.returncode, 0)
@@ -342,6 +416,25 @@ class Mistakes(unittest.TestCase):
             r = run("stage-04", "--device", "sim", *args)
             self.assertEqual(r.returncode, 2, f"{args} {r.stdout}")
             self.assertRegex(r.stderr, says)
+
+    def test_profiles_and_traces(self):
+        sim = ("--device", "sim", "--rows", 4, "--cols", 8)
+        self.refused(*sim, "--profile=xml", says="--profile=xml is not known: use text, json, or html:FILE")
+        self.refused(*sim, "--profile=html:", says="needs a path")
+        self.refused(*sim, "--profile=html:/nowhere/report.html", says="Cannot write --profile=html: /nowhere/report.html: there is no directory")
+        self.refused(*sim, "--profile", "--no-check", says="leave out --no-check")
+        self.refused(*sim, "--profile", "--trace", says="leave out --trace")
+        self.refused(*sim, "--profile", "--output", "y.npy", says="leave out --output")
+        self.refused(*sim, "--trace", "--repeat", 2, says="leave out --repeat")
+        self.refused(*sim, "--trace", "line=1", says="--trace line=1 is not known: write row=R,warp=W")
+        self.refused(*sim, "--trace", "row=x", says="--trace row= x is no whole number")
+        self.refused(*sim, "--trace", "row=4", says="--trace row=4 is out of range: use 0 to 3")
+        self.refused(*sim, "--trace", "row=-1", says="out of range")
+        self.refused(*sim, "--trace", "warp=40", says="out of range: use 0 to 31")
+        self.refused(*sim, "--trace", "row=1,warp=7", says="--trace warp=7 is out of range: .* works on row 1 with 1 warp, so use 0")
+        self.refused("--device", "sim", "--rows", 0, "--trace", says="--trace needs a row")
+        r = run("stage-02", "--device", "sim", "--pitfall", "no-max", "--profile")
+        self.assertEqual(r.returncode, 2)
 
     def test_a_gpu_that_is_not_there(self):
         hidden = {"CUDA_VISIBLE_DEVICES": "", "HIP_VISIBLE_DEVICES": "", "ROCR_VISIBLE_DEVICES": ""}

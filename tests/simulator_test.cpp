@@ -99,7 +99,7 @@ __global__ void shared_written(float* out) {
   __shared__ float partial[64];
   partial[threadIdx.x] = 1.0f;
   __syncthreads();
-  out[threadIdx.x] = partial[63 - threadIdx.x];
+  out[blockIdx.x * blockDim.x + threadIdx.x] = partial[63 - threadIdx.x];
 }
 
 __global__ void dynamic_past_the_end(float* out) {
@@ -183,6 +183,71 @@ __global__ void every_block_faults(float* p, int n) {
 
 __global__ void strided_copy(const float* in, float* out, int stride, int offset) {
   out[threadIdx.x * stride + offset] = in[threadIdx.x * stride + offset];
+}
+
+__global__ void one_for_all(const float* in, float* out, int place) { out[threadIdx.x] = in[place]; }
+
+/// Lane l reads the words Words * Stride * l of shared memory and the ones behind it in one access.
+template <class T, int Stride>
+__global__ void shared_stride(float* out) {
+  constexpr int words = sizeof(T) / 4;
+  float* tile = simt::dynamic_shared<float>();
+  for (int i = threadIdx.x; i < 64 * words * (Stride + 1); i += static_cast<int>(blockDim.x)) tile[i] = 1.0f;
+  __syncthreads();
+  const T v = reinterpret_cast<const T*>(tile)[threadIdx.x * Stride];
+  __syncthreads();
+  reinterpret_cast<T*>(tile)[threadIdx.x * Stride] = v;
+  out[threadIdx.x] = 1.0f;
+}
+
+__global__ void read_by_one_barrier(float* out) {
+  __shared__ float held;
+  if (threadIdx.x == 0) held = 1.0f;
+  __syncthreads();
+  out[threadIdx.x] = held;
+}
+
+/// Neighbouring halves of one word belong to two threads.
+__global__ void halves_of_words(unsigned short* out) {
+  __shared__ unsigned short held[128];
+  __shared__ unsigned char small[128];
+  held[threadIdx.x] = static_cast<unsigned short>(threadIdx.x);
+  small[threadIdx.x] = static_cast<unsigned char>(threadIdx.x);
+  out[threadIdx.x] = static_cast<unsigned short>(held[threadIdx.x] + small[threadIdx.x]);
+  held[threadIdx.x] = out[threadIdx.x];
+}
+
+/// Every lane reads what all wrote, once by barrier and once, within the warp, by shuffle.
+template <int WarpSize>
+__global__ void ordered_by_shuffle(float* out) {
+  __shared__ float held[128];
+  for (int turn = 0; turn < 3; ++turn) {
+    held[threadIdx.x] = 1.0f;
+    simt::shuffle_xor<WarpSize>(1.0f, 1);
+    out[threadIdx.x] = held[threadIdx.x ^ 1];
+    simt::sync_warp();
+  }
+  __syncthreads();
+  out[threadIdx.x] = held[127 - threadIdx.x];
+}
+
+/// The reader is of the writer's warp, and then of another: one of the two is ordered.
+template <int WarpSize>
+__global__ void read_by_two_warps(float* out) {
+  __shared__ float held;
+  if (threadIdx.x == 0) held = 1.0f;
+  __syncthreads();
+  out[threadIdx.x] = held;  // FAULT read_by_two_warps other
+  simt::sync_warp();
+  if (threadIdx.x == blockDim.x - 1) held = 2.0f;  // FAULT read_by_two_warps
+}
+
+/// Some blocks write what block `reader` reads.
+__global__ void one_block_reads(float* p, float* out, unsigned reader) {
+  if (blockIdx.x == reader)
+    out[threadIdx.x] = p[64 + threadIdx.x];  // FAULT one_block_reads reads
+  else
+    p[64 * blockIdx.x + threadIdx.x] = 1.0f;  // FAULT one_block_reads writes
 }
 
 __global__ void masked_rows(const float* in, float* out, int cols) {
@@ -357,7 +422,8 @@ TEST_CASE("memory faults are caught at their line", "[simulator]") {
                 simt::fault_kind::uninitialised, "copy_values", "copy_values");
   }
   SECTION("shared memory that was never written, though the block before wrote it") {
-    simt::launch(shared_written, {4, 64}, out.get());
+    memory<float> four(4 * 64);
+    simt::launch(shared_written, {4, 64}, four.get());
     check_fault(fault_of([&] {
                   simt::launch(shared_unwritten, {1, 64}, out.get());
                 }),
@@ -482,7 +548,7 @@ TEST_CASE("of several faults, the one in the first block is reported, every time
 
 TEST_CASE("a kernel runs as before after a fault", "[simulator]") {
   const settings_guard guard(GENERATE(32, 64));
-  memory<float> out(64, "out");
+  memory<float> out(3 * 64, "out");
   for (int i = 0; i < 50; ++i) {
     fault_of([&] { simt::launch(barrier_in_branch, {3, 64}, out.get(), 10); });
     simt::launch(shared_written, {3, 64}, out.get());
@@ -612,7 +678,7 @@ TEST_CASE("requests and sectors are those of the access pattern", "[simulator]")
     CHECK(last().global_load.sectors == 128);
   }
   SECTION("one address for all: one sector a warp, the bytes of each thread counted") {
-    simt::launch(strided_copy, {1, 128}, in.get(), out.get(), 0, 7);
+    simt::launch(one_for_all, {1, 128}, in.get(), out.get(), 7);
     CHECK(last().global_load.requests == warps);
     CHECK(last().global_load.bytes == 128 * 4);
     CHECK(last().global_load.sectors == warps);
@@ -632,10 +698,85 @@ TEST_CASE("requests and sectors are those of the access pattern", "[simulator]")
   }
 }
 
+TEST_CASE("wavefronts and bank conflicts are those of the access pattern", "[simulator]") {
+  const int width = GENERATE(32, 64);
+  const settings_guard guard(width);
+  memory<float> out(64);
+  // Two warps of 32, or one of 64, which counts the same; after a first loop without conflicts.
+  const auto check = [&](auto kernel, unsigned words, int stride, std::uint64_t wavefronts,
+                         std::uint64_t ideal) {
+    CAPTURE(words, stride);
+    const unsigned count = 64 * words * static_cast<unsigned>(stride + 1);
+    simt::launch(kernel, {1, 64, count * sizeof(float)}, out.get());
+    const simt::launch_record& r = simt::records().back();
+    CHECK(r.shared_load.wavefronts == wavefronts);
+    CHECK(r.shared_load.bank_conflicts == wavefronts - ideal);
+    CHECK(r.shared_store.wavefronts == wavefronts + count / 32);
+    CHECK(r.shared_store.bank_conflicts == wavefronts - ideal);
+    CHECK(r.shared_load.requests == 64u / width);
+  };
+  typedef float two_floats __attribute__((vector_size(8)));
+  check(shared_stride<float, 1>, 1, 1, 2, 2);
+  check(shared_stride<float, 2>, 1, 2, 4, 2);
+  check(shared_stride<float, 3>, 1, 3, 2, 2);
+  check(shared_stride<float, 32>, 1, 32, 64, 2);
+  check(shared_stride<float, 33>, 1, 33, 2, 2);
+  check(shared_stride<two_floats, 1>, 2, 1, 4, 4);  // half a warp at a time
+  check(shared_stride<two_floats, 2>, 2, 2, 8, 4);
+  check(shared_stride<four_floats, 1>, 4, 1, 8, 8);  // a quarter
+  check(shared_stride<four_floats, 8>, 4, 8, 64, 8);
+
+  // One word for all lanes: a broadcast.
+  simt::launch(read_by_one_barrier, {1, 64}, out.get());
+  CHECK(simt::records().back().shared_load.wavefronts == 2);
+  CHECK(simt::records().back().shared_load.bank_conflicts == 0);
+  CHECK(simt::records().back().shared_store.wavefronts == 1);
+}
+
+TEST_CASE("what is ordered, or apart, is no race", "[simulator]") {
+  const int width = GENERATE(32, 64);
+  const settings_guard guard(width);
+  memory<float> out(128, "out");
+  memory<unsigned short> halves(128);
+  simt::launch(halves_of_words, {1, 128}, halves.get());
+  CHECK(halves.fetch()[100] == 200);
+  simt::with_warp_size([&](auto w) { simt::launch(ordered_by_shuffle<w()>, {1, 128}, out.get()); });
+  CHECK(out.fetch()[5] == 1.0f);
+}
+
+TEST_CASE("a reader in another warp is remembered beside one in the writer's", "[simulator]") {
+  const int width = GENERATE(32, 64);
+  const settings_guard guard(width);
+  memory<float> out(128, "out");
+  const auto run = [&](unsigned threads) {
+    simt::with_warp_size([&](auto w) { simt::launch(read_by_two_warps<w()>, {1, threads}, out.get()); });
+  };
+  run(static_cast<unsigned>(width));  // one warp: its own barrier orders the two
+  const auto f = fault_of([&] { run(128); });
+  CHECK(f.kind == simt::fault_kind::race);
+  CHECK(f.line == line_of(this_file, "read_by_two_warps"));
+  CHECK(f.other_line == line_of(this_file, "read_by_two_warps other"));
+}
+
+TEST_CASE("a race of blocks is reported the same way by any number of host threads", "[simulator]") {
+  const settings_guard guard(32);
+  const unsigned reader = GENERATE(0u, 3u, 99u);
+  std::set<std::string> reports;
+  for (int workers : {1, 2, 3, 8, 2, 3, 8}) {
+    simt::configuration().workers = workers;
+    memory<float> p(6400, "p"), out(64, "out");
+    const auto f = fault_of([&] { simt::launch(one_block_reads, {100, 64}, p.get(), out.get(), reader); });
+    CHECK(f.kind == simt::fault_kind::race);
+    reports.insert(f.what());
+  }
+  CHECK(reports.size() == 1);
+  CHECK(reports.begin()->find("block (1,0,0)") != std::string::npos);
+}
+
 TEST_CASE("barriers, shuffles and shared accesses are counted", "[simulator]") {
   const int width = GENERATE(32, 64);
   const settings_guard guard(width);
-  memory<float> in(ramp(64)), out(64);
+  memory<float> in(ramp(64)), out(5 * 64);
 
   simt::launch(shared_written, {5, 64}, out.get());
   CHECK(simt::records().back().barriers == 5);

@@ -10,9 +10,12 @@
 
 #include "harness/backend.hpp"
 #include "harness/options.hpp"
+#include "harness/output_file.hpp"
 #include "harness/pitfall.hpp"
+#include "harness/profile.hpp"
 #include "harness/report.hpp"
 #include "harness/session.hpp"
+#include "harness/trace.hpp"
 #include "harness/tune.hpp"
 #include "harness/usage_error.hpp"
 #include "workbook/files.hpp"
@@ -38,6 +41,16 @@ void keep_best(const softmax::stage_info& stage, const std::optional<softmax::be
   }
 }
 
+/// What the options ask to be shown of a run.
+std::string result_text(const std::vector<softmax::run_result>& results, const softmax::stage_info& stage,
+                        const softmax::chosen_device& device, const softmax::options& o) {
+  if (o.trace) return o.json ? trace_json(results, stage, device, o) : trace_text(results, stage, device, o);
+  if (o.profile == "html") return "written " + o.profile_file + "\n";
+  if (o.profile == "json") return profile_json(results, stage, device);
+  if (!o.profile.empty()) return profile_text(results, stage, device, o);
+  return o.json ? report_json(results, stage, device, o) : report_text(results, stage, device, o);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -55,6 +68,9 @@ int main(int argc, char** argv) {
   try {
     auto backends = make_backends();
     chosen_device device = choose_device(o, backends);
+    if (!device.simulated && (!o.profile.empty() || o.trace))
+      throw usage_error(std::string(o.trace ? "--trace" : "--profile") +
+                        " looks into the kernel, which only the simulator can: add --device sim.");
     if (!o.pitfall.empty()) {
       bool as_promised = false;
       const std::string text = run_pitfall(o.pitfall, stage, device, as_promised);
@@ -66,7 +82,7 @@ int main(int argc, char** argv) {
       print(run_tuner(o, stage, device, right));
       return right ? 0 : 1;
     }
-    progress = device.simulated && isatty(STDERR_FILENO) && !o.json;
+    progress = device.simulated && isatty(STDERR_FILENO) && !o.json && o.profile != "json";
     if (progress)
       simt::configuration().on_progress = [](double share) {
         fmt::print(stderr, "\rsimulating {:3.0f} %", share * 100);
@@ -74,10 +90,13 @@ int main(int argc, char** argv) {
       };
     const std::vector<run_result> results = run_all(o, stage, device);
     clear_progress();
-    const std::string text =
-        o.json ? report_json(results, stage, device, o) : report_text(results, stage, device, o);
-    print(text);
-    if (!o.json && !device.simulated) keep_best(stage, best_of(results, device.facts));
+    if (o.profile == "html")
+      write_whole(o.profile_file, "--profile=html:", [&](std::ostream& file) {
+        file << profile_html(results, stage, device);
+      });
+    print(result_text(results, stage, device, o));
+    const bool timed_for_people = !o.json && !o.trace && o.profile.empty() && !device.simulated;
+    if (timed_for_people) keep_best(stage, best_of(results, device.facts));
     const bool pass =
         std::all_of(results.begin(), results.end(), [](const run_result& r) { return r.pass(); });
     return pass ? 0 : 1;

@@ -13,6 +13,7 @@
 #include <limits>
 #include <regex>
 
+#include "harness/output_file.hpp"
 #include "harness/usage_error.hpp"
 
 namespace softmax {
@@ -121,36 +122,7 @@ host_matrix read_npy(const std::string& path) {
   return m;
 }
 
-namespace {
-
-[[noreturn]] void cannot_write(const std::string& path, const std::string& why) {
-  throw usage_error(
-      fmt::format("Cannot write --output {}: {}; choose a file in a directory that exists, that you may "
-                  "write to, and that has room.",
-                  path, why));
-}
-
-}  // namespace
-
-void check_writable(const std::string& path) {
-  namespace fs = std::filesystem;
-  std::error_code problem;
-  if (fs::is_directory(path, problem)) cannot_write(path, "it is a directory");
-  if (fs::exists(path, problem) && !fs::is_regular_file(path, problem))
-    cannot_write(path, "it is a device or a pipe, which would be replaced");
-  fs::path folder = fs::path(path).parent_path();
-  if (folder.empty()) folder = ".";
-  if (!fs::is_directory(folder, problem)) cannot_write(path, "there is no directory " + folder.string());
-  if (access(folder.c_str(), W_OK) != 0) cannot_write(path, std::strerror(errno));
-  if (fs::exists(path, problem) && access(path.c_str(), W_OK) != 0) cannot_write(path, std::strerror(errno));
-}
-
 void write_npy(const std::string& path, const host_matrix& m) {
-  check_writable(path);
-  // Where the path is a link, its target is written and the link stays.
-  std::error_code problem;
-  const std::filesystem::path resolved = std::filesystem::weakly_canonical(path, problem);
-  const std::string target = problem ? path : resolved.string();
   const bool half = m.type == dtype::f16;
   std::string header = fmt::format("{{'descr': '<f{}', 'fortran_order': False, 'shape': ({}, {}), }}",
                                    half ? 2 : 4, m.rows, m.cols);
@@ -158,31 +130,23 @@ void write_npy(const std::string& path, const host_matrix& m) {
   header.append(63 - (10 + header.size()) % 64, ' ');
   header += '\n';
 
-  // Not under its own name until it is whole.
-  const std::string unfinished = fmt::format("{}.{}.unfinished", target, getpid());
-  std::ofstream file(unfinished, std::ios::binary);
-  if (!file) cannot_write(path, std::strerror(errno));
-  file.write(magic, magic_bytes);
-  file.write("\x01\x00", 2);
-  const char length[2] = {static_cast<char>(header.size() & 0xff), static_cast<char>(header.size() >> 8)};
-  file.write(length, 2);
-  file << header;
-  // In pieces, so that a long row is not held twice.
-  const dtype type = half ? dtype::f16 : dtype::f32;
-  std::vector<char> piece(static_cast<std::size_t>(std::min(m.cols, most_at_once)) * size_of(type));
-  for (std::int64_t row = 0; row < m.rows; ++row)
-    for (std::int64_t begin = 0; begin < m.cols; begin += most_at_once) {
-      const std::int64_t count = std::min(most_at_once, m.cols - begin);
-      for (std::int64_t i = 0; i < count; ++i) store(type, piece.data(), i, m.at(row, begin + i));
-      file.write(piece.data(),
-                 static_cast<std::streamsize>(count) * static_cast<std::streamsize>(size_of(type)));
-    }
-  file.close();
-  if (!file || std::rename(unfinished.c_str(), target.c_str()) != 0) {
-    const std::string why = std::strerror(errno);
-    std::remove(unfinished.c_str());
-    cannot_write(path, why);
-  }
+  write_whole(path, "--output", [&](std::ostream& file) {
+    file.write(magic, magic_bytes);
+    file.write("\x01\x00", 2);
+    const char length[2] = {static_cast<char>(header.size() & 0xff), static_cast<char>(header.size() >> 8)};
+    file.write(length, 2);
+    file << header;
+    // In pieces, so that a long row is not held twice.
+    const dtype type = half ? dtype::f16 : dtype::f32;
+    std::vector<char> piece(static_cast<std::size_t>(std::min(m.cols, most_at_once)) * size_of(type));
+    for (std::int64_t row = 0; row < m.rows; ++row)
+      for (std::int64_t begin = 0; begin < m.cols; begin += most_at_once) {
+        const std::int64_t count = std::min(most_at_once, m.cols - begin);
+        for (std::int64_t i = 0; i < count; ++i) store(type, piece.data(), i, m.at(row, begin + i));
+        file.write(piece.data(),
+                   static_cast<std::streamsize>(count) * static_cast<std::streamsize>(size_of(type)));
+      }
+  });
 }
 
 }  // namespace softmax

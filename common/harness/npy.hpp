@@ -17,7 +17,4 @@ host_matrix read_npy(const std::string& path);
 /// @throws usage_error if the file cannot be written
 void write_npy(const std::string& path, const host_matrix& m);
 
-/// Fails where write_npy() would fail at once, before any work is done. @throws usage_error
-void check_writable(const std::string& path);
-
 }  // namespace softmax

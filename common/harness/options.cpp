@@ -4,12 +4,13 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
 
 #include "harness/devices.hpp"
-#include "harness/npy.hpp"
+#include "harness/output_file.hpp"
 #include "harness/pitfall.hpp"
 #include "harness/usage_error.hpp"
 #include "numerics/input.hpp"
@@ -60,6 +61,39 @@ row_choice parse_check(const std::string& text) {
       fmt::format("--check {} is not known: use full, or rows:K for a sample of K rows.", text));
 }
 
+/// "text", "json", or "html" with a file, from what stands behind --profile.
+void parse_profile(const std::string& text, options& o) {
+  if (text.starts_with("html:")) {
+    o.profile = "html";
+    o.profile_file = text.substr(5);
+    if (o.profile_file.empty())
+      throw usage_error("--profile=html: needs a path to write to, such as --profile=html:report.html.");
+    check_writable(o.profile_file, "--profile=html:");
+  } else if (text == "text" || text == "json") {
+    o.profile = text;
+  } else {
+    throw usage_error(fmt::format("--profile={} is not known: use text, json, or html:FILE.", text));
+  }
+}
+
+/// "row=3,warp=1", either part or none.
+trace_choice parse_trace(const std::string& text) {
+  trace_choice t;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t comma = std::min(text.find(',', begin), text.size());
+    const std::string part = text.substr(begin, comma - begin);
+    if (part.starts_with("row="))
+      t.row = whole_number("--trace row=", part.substr(4), 0, largest);
+    else if (part.starts_with("warp="))
+      t.warp = static_cast<int>(whole_number("--trace warp=", part.substr(5), 0, 31));
+    else
+      throw usage_error(
+          fmt::format("--trace {} is not known: write row=R,warp=W, such as --trace row=0,warp=0.", text));
+    begin = comma + 1;
+  }
+  return t;
+}
+
 std::string keys() {
   std::string all;
   for (const auto& g : gpu_table()) all += (all.empty() ? "" : ", ") + g.key;
@@ -74,6 +108,8 @@ std::string examples(const stage_info& stage) {
       "  ./stage-{0}                                    run, check and count at the default shape\n"
       "  ./stage-{0} --rows 5 --cols 31,32,33 --dtype bf16   three shapes in one call\n"
       "  ./stage-{0} --device sim --gpu mi250x          the same kernel with 64-wide warps\n"
+      "  ./stage-{0} --profile                          which source line moves what, and what to change\n"
+      "  ./stage-{0} --trace row=3                      how the lanes of a warp reduce row 3\n"
       "  ./stage-{0} --input tests/data/attention_scores.npy --output y.npy\n"
       "\nExit codes: 0 right, 1 wrong result or a fault in the kernel, 2 the command cannot be run as "
       "given.\n",
@@ -129,6 +165,14 @@ parsed_options parse_options(int argc, const char* const* argv, const stage_info
   }
   app.add_option("--pitfall", o.pitfall, "Show a mistake beside the right result: " + pitfall_names(stage))
       ->type_name("NAME");
+  std::string profile = "text", trace;
+  app.add_option("--profile", profile,
+                 "Simulator: what each source line moves, and what to change; =json, or =html:FILE")
+      ->type_name("F")
+      ->expected(0, 1);
+  app.add_option("--trace", trace, "Simulator: the values that a warp exchanges for a row (row=0,warp=0)")
+      ->type_name("row=R,warp=W")
+      ->expected(0, 1);
   bool no_check = false;
   app.add_flag("--no-check", no_check, "Simulator: do not watch memory accesses (faster, counts nothing)");
   bool no_time = false;
@@ -164,13 +208,18 @@ parsed_options parse_options(int argc, const char* const* argv, const stage_info
     const auto exclude = [&](const char* mode, std::initializer_list<const char*> others) {
       if (app.count(mode) == 0) return;
       for (const char* other : others)
-        if (app.get_option_no_throw(other) && app.count(other) > 0)
+        if (std::string_view(mode) != other && app.get_option_no_throw(other) && app.count(other) > 0)
           throw usage_error(
               fmt::format("{} has its own choice of what {} says: leave out {}.", mode, other, other));
     };
     exclude("--pitfall",
             {"--rows", "--cols", "--dtype", "--ld-in", "--ld-out", "--offset", "--input", "--output",
              "--dist", "--seed", "--check", "--repeat", "--json", "--tune", "--warps", "--rows-per-block"});
+    for (const char* mode : {"--profile", "--trace"})
+      exclude(mode, {"--pitfall", "--tune", "--repeat", "--output", "--no-check", "--no-time", "--trace"});
+    if (app.count("--profile") > 0) parse_profile(profile.empty() ? "text" : profile, o);
+    if (o.json && !o.profile.empty()) o.profile = "json";
+    if (app.count("--trace") > 0) o.trace = parse_trace(trace);
     if (stage.tunable)
       exclude("--tune", {"--warps", "--rows-per-block", "--output", "--repeat", "--no-time"});
     if (app.count("--pitfall") > 0 && o.pitfall.empty())

@@ -12,6 +12,12 @@
 
 namespace softmax {
 
+/// A row, and which of the warps that work on it, counted from 0.
+struct trace_choice {
+  std::int64_t row = 0;
+  int warp = 0;
+};
+
 struct options {
   std::vector<std::int64_t> rows, cols;  ///< every pair is run; empty: the default of the device
   std::optional<dtype> type;  ///< unset: that of the input file, else f32
@@ -29,6 +35,9 @@ struct options {
   launch_plan plan{};  ///< --warps and --rows-per-block
   bool tune = false;  ///< try plans instead of running one
   std::string pitfall;  ///< show this mistake instead
+  std::string profile;  ///< "text", "json" or "html": show accesses by source line instead; empty: no
+  std::string profile_file;  ///< where the HTML goes
+  std::optional<trace_choice> trace;  ///< show how the lanes of a warp meet instead
   bool watch = true;  ///< --no-check turns the simulator's watching off
   bool time = true;  ///< --no-time checks only
   bool counters = false;  ///< read the GPU's DRAM counters too

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "harness/painter.hpp"
 #include "numerics/dtype.hpp"
 #include "softmax_commit.hpp"
 
@@ -24,13 +25,6 @@ const kernel_model unfused{.kernel = "",
                            .writes_f32 = {.mn = 2, .m = 2}};
 constexpr element_count floor_reads{1, 0}, floor_writes{1, 0};
 
-std::string size_text(double bytes) {
-  if (bytes < 1e4) return fmt::format("{:.0f} B", bytes);
-  if (bytes < 1e6) return fmt::format("{:.1f} kB", bytes * 1e-3);
-  if (bytes < 1e9) return fmt::format("{:.2f} MB", bytes * 1e-6);
-  return fmt::format("{:.2f} GB", bytes * 1e-9);
-}
-
 std::string time_text(double seconds) {
   if (seconds < 1e-3) return fmt::format("{:.2f} us", seconds * 1e6);
   if (seconds < 1) return fmt::format("{:.3f} ms", seconds * 1e3);
@@ -38,21 +32,6 @@ std::string time_text(double seconds) {
 }
 
 std::string number_text(double v) { return fmt::format("{:.6e}", v); }
-
-class painter {
- public:
-  explicit painter(bool on) : on_(on) {}
-  std::string good(const std::string& s) const { return paint("32;1", s); }
-  std::string bad(const std::string& s) const { return paint("31;1", s); }
-  std::string dim(const std::string& s) const { return paint("2", s); }
-  std::string strong(const std::string& s) const { return paint("1", s); }
-
- private:
-  std::string paint(const char* code, const std::string& s) const {
-    return on_ ? fmt::format("\x1b[{}m{}\x1b[0m", code, s) : s;
-  }
-  bool on_;
-};
 
 std::string ledger_line(const std::string& label, const std::string& reads, double read_bytes,
                         const std::string& writes, double write_bytes, const std::string& total) {
@@ -234,7 +213,12 @@ std::string failure_text(const run_result& r) {
 nlohmann::json launch_json(const simt::launch_record& k) {
   const auto traffic = [](const simt::traffic& t, bool global) {
     nlohmann::json j{{"requests", t.requests}, {"bytes", t.bytes}};
-    if (global) j["sectors"] = t.sectors;
+    if (global) {
+      j["sectors"] = t.sectors;
+    } else {
+      j["wavefronts"] = t.wavefronts;
+      j["bank_conflicts"] = t.bank_conflicts;
+    }
     return j;
   };
   return {{"kernel", k.kernel},

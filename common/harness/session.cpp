@@ -25,6 +25,10 @@ void check_plan(const planned_run& p, const options& o, const stage_info& stage,
                 int warp_size) {
   const matrix_shape& s = p.shape;
   if (const std::string problem = stage_problem(stage, s); !problem.empty()) throw usage_error(problem);
+  if (o.trace && o.trace->row >= s.rows)
+    throw usage_error(
+        s.rows == 0 ? std::string("--trace needs a row, and the matrix has none: use --rows 1 or more.")
+                    : fmt::format("--trace row={} is out of range: use 0 to {}.", o.trace->row, s.rows - 1));
   if (s.rows == 0 || s.cols == 0) return;
   if (const std::string problem = plan_problem(o.plan, machine.rule(s.cols), s.cols, warp_size);
       !problem.empty())
@@ -67,12 +71,25 @@ std::uint64_t hash_of(const host_matrix& m) {
   return hash;
 }
 
+/// One row of the input and of the output, as the simulator looks for them.
+std::vector<simt::traced_row> traced_rows(const stage_call& call, std::int64_t row) {
+  const auto size = static_cast<std::int64_t>(size_of(call.type));
+  const auto place = [&](const void* p, std::int64_t ld) {
+    const auto begin = reinterpret_cast<std::uintptr_t>(p);
+    const std::uintptr_t first = begin + static_cast<std::uintptr_t>(row * ld * size);
+    return simt::traced_row{first, first + static_cast<std::uintptr_t>(call.shape.cols * size), begin,
+                            begin + static_cast<std::uintptr_t>(call.shape.rows * ld * size)};
+  };
+  return {place(call.x, call.shape.ld_in), place(call.y, call.shape.ld_out)};
+}
+
 run_result run_one(const planned_run& p, const host_matrix& x, const options& o, const stage_info& stage,
                    chosen_device& device) {
   backend& machine = *device.machine;
   run_result r{.shape = p.shape, .type = p.type, .input = p.input};
   host_matrix y(p.type, p.shape.rows, p.shape.cols, p.shape.ld_out);
   stage_memory memory(machine, stage, x, p.shape, o.offset);
+  if (o.trace) simt::configuration().trace = traced_rows(memory.call(), o.trace->row);
   for (int turn = 0; turn < o.repeat; ++turn) {
     memory.poison();
     simt::clear_records();
@@ -135,6 +152,7 @@ chosen_device choose_device(const options& o, std::vector<std::unique_ptr<backen
         simt::configuration().shared_bytes = find_gpu(o.gpu)->shared_per_block;
         simt::configuration().workers = o.threads;
         simt::configuration().check = o.watch;
+        simt::configuration().by_line = !o.profile.empty();
       }
       chosen.facts = b->open(is_simulator ? 0 : o.index);
       chosen.machine = b.get();

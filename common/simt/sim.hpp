@@ -143,15 +143,20 @@ enum class exchange_kind { from_lane, exclusive_or, down };
 
 void block_barrier(const char* file, int line);
 void warp_barrier(const char* file, int line);
-std::uint64_t exchange(exchange_kind kind, int width, std::uint64_t bits, int operand, const char* file,
-                       int line);
+/// What the bits of a value are, for those who print them.
+enum class value_kind : unsigned char { f32, f64, integer };
+std::uint64_t exchange(exchange_kind kind, value_kind type, int width, std::uint64_t bits, int operand,
+                       const char* file, int line);
 
 template <class T>
 T exchange_value(exchange_kind kind, int width, T value, int operand, const char* file, int line) {
   static_assert(sizeof(T) <= 8 && std::is_trivially_copyable_v<T>);
+  constexpr value_kind type = std::is_same_v<T, float>    ? value_kind::f32
+                              : std::is_same_v<T, double> ? value_kind::f64
+                                                          : value_kind::integer;
   std::uint64_t bits = 0;
   __builtin_memcpy(&bits, &value, sizeof value);
-  bits = exchange(kind, width, bits, operand, file, line);
+  bits = exchange(kind, type, width, bits, operand, file, line);
   __builtin_memcpy(&value, &bits, sizeof value);
   return value;
 }

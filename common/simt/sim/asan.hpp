@@ -1,6 +1,7 @@
 #pragma once
 /// @file
-/// Tells AddressSanitizer, where it is compiled in, which stack the code runs on. Costs nothing otherwise.
+/// Tells AddressSanitizer, where it is compiled in, which stack the code runs on, and Valgrind, where its
+/// header is installed, what the stacks are. Costs nothing otherwise.
 #include <cstddef>
 
 #if defined(__has_feature)
@@ -13,9 +14,27 @@
 #include <sanitizer/common_interface_defs.h>
 #endif
 
+#if __has_include(<valgrind/valgrind.h>)
+#include <valgrind/valgrind.h>
+#endif
+
 namespace simt {
 inline namespace sim {
 namespace detail {
+
+/// A stack that a program makes itself. @returns what remove_stack() wants to hear
+inline unsigned add_stack([[maybe_unused]] void* bottom, [[maybe_unused]] std::size_t bytes) {
+#if defined(VALGRIND_STACK_REGISTER)
+  return VALGRIND_STACK_REGISTER(bottom, static_cast<char*>(bottom) + bytes);
+#else
+  return 0;
+#endif
+}
+inline void remove_stack([[maybe_unused]] unsigned id) {
+#if defined(VALGRIND_STACK_REGISTER)
+  VALGRIND_STACK_DEREGISTER(id);
+#endif
+}
 
 /// One side of a switch between stacks. leave() comes before a switch away, arrive() after the way back.
 class stack_switch {

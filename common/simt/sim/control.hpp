@@ -17,12 +17,20 @@ inline namespace sim {
 /// for each that it touches. AMD's caches have lines of 64 or 128 bytes instead.
 inline constexpr std::size_t sector_bytes = 32;
 
+/// A matrix in device memory and one of its rows, as addresses: what a trace looks for.
+struct traced_row {
+  std::uintptr_t begin = 0, end = 0;  ///< of the row
+  std::uintptr_t matrix_begin = 0, matrix_end = 0;
+};
+
 /// How the simulated device is built. Set it between launches only.
 struct settings {
   int warp_size = 32;  ///< lanes: 32, or 64 as on CDNA
   int workers = 0;  ///< host threads that run blocks; 0: one a core
   bool check = true;  ///< watch and count every access; false runs faster and sees nothing
   bool execute = true;  ///< false: launches are checked and recorded, and no kernel runs
+  bool by_line = false;  ///< fill launch_record::lines and what stands beside it; slower
+  std::vector<traced_row> trace;  ///< record the steps of the warps that work on these rows; empty: none
   std::size_t shared_bytes = 227 * 1024;  ///< most shared memory a block may ask for
   std::function<void(double)>
       on_progress;  ///< called now and then with the finished share of a launch, 0 to 1
@@ -35,7 +43,44 @@ struct traffic {
   std::uint64_t requests = 0;  ///< warp instructions with at least one lane active
   std::uint64_t bytes = 0;  ///< asked for, summed over threads
   std::uint64_t sectors = 0;  ///< distinct 32-byte sectors, summed over requests; global memory only
+  std::uint64_t wavefronts = 0;  ///< passes through the 32 banks, summed over requests; shared memory only
+  std::uint64_t bank_conflicts = 0;  ///< wavefronts beyond those of a request without conflict
   traffic& operator+=(const traffic& other);
+};
+
+/// Accesses of one kind in one source line, and what they might have been.
+struct line_traffic : traffic {
+  std::uint64_t lanes = 0;  ///< active, summed over requests
+  std::uint64_t distinct_bytes = 0;  ///< without those that several lanes of a request share
+  std::uint64_t ideal_sectors = 0;  ///< that hold the distinct bytes of a request when they lie together
+  std::uint64_t again_bytes = 0;  ///< distinct bytes that the block had loaded before; global loads only
+  int again_line = 0;  ///< where it had; 0 if nowhere
+  line_traffic& operator+=(const line_traffic& other);
+};
+
+/// What the statements in one source line did, all their inlined copies together.
+struct line_record {
+  std::string file;  ///< relative to the source tree
+  int line = 0;
+  line_traffic global_load, global_store, shared_load, shared_store;
+};
+
+/// A point where the lanes of a traced warp met.
+struct trace_step {
+  enum class meeting { barrier, shuffle, warp_barrier };
+  meeting what = meeting::barrier;
+  std::string file;
+  int line = 0;
+  std::string exchange;  ///< shuffles: "xor 16", "from lane 0", "down 8"
+  bool floating = false;  ///< the values are numbers of type float or double, else integers
+  std::vector<double> given;  ///< shuffles: by each lane
+};
+
+/// The steps of one warp while it worked on a traced row.
+struct warp_trace {
+  std::uint64_t block = 0;
+  int warp = 0;  ///< within the block
+  std::vector<trace_step> steps;
 };
 
 /// What one launch did.
@@ -48,6 +93,10 @@ struct launch_record {
   traffic global_load, global_store, shared_load, shared_store;
   std::uint64_t barriers = 0;  ///< __syncthreads(), once a block
   std::uint64_t shuffles = 0;  ///< once a warp
+  std::vector<line_record> lines;  ///< with settings::by_line, sorted by file and line
+  std::size_t static_shared_bytes = 0;  ///< written by a block; with settings::by_line
+  std::uint64_t loaded_at_once = 0;  ///< most global bytes a block loads between two barriers; likewise
+  std::vector<warp_trace> traces;  ///< with settings::trace, sorted by block and warp
 };
 
 /// Launches since the last clear, in order.
@@ -62,18 +111,28 @@ enum class fault_kind {
   misaligned,
   divergent_barrier,
   divergent_shuffle,
+  race,
 };
 const char* to_string(fault_kind);
 
 /// A kernel did what a GPU does not survive or does not notice. what() is the whole report.
 class fault : public error {
  public:
-  fault(fault_kind kind, std::string kernel, std::string file, int line, const std::string& report)
-      : error(report), kind(kind), kernel(std::move(kernel)), file(std::move(file)), line(line) {}
+  fault(fault_kind kind, std::string kernel, std::string file, int line, const std::string& report,
+        std::string other_file = "", int other_line = 0)
+      : error(report),
+        kind(kind),
+        kernel(std::move(kernel)),
+        file(std::move(file)),
+        line(line),
+        other_file(std::move(other_file)),
+        other_line(other_line) {}
   fault_kind kind;
   std::string kernel;
   std::string file;  ///< of the statement at fault, relative to the source tree
   int line;
+  std::string other_file;  ///< races: of the other access
+  int other_line;
 };
 
 /// Bytes of memory that this host still has to give.

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
@@ -159,6 +160,14 @@ bool at_warp_operation(const lane& l) {
   return l.state == lane_state::at_shuffle || l.state == lane_state::at_warp_barrier;
 }
 
+/// What a lane gave to a shuffle, as a number.
+double as_number(std::uint64_t bits, value_kind type) {
+  if (type == value_kind::f64) return std::bit_cast<double>(bits);
+  if (type == value_kind::f32)
+    return static_cast<double>(std::bit_cast<float>(static_cast<std::uint32_t>(bits)));
+  return static_cast<double>(bits);
+}
+
 bool all_set(const unsigned char* flags, unsigned count) {
   for (unsigned i = 0; i < count; ++i)
     if (!flags[i]) return false;
@@ -244,7 +253,15 @@ worker::~worker() {
   // A fiber that is suspended inside a kernel must not be unwound: it would run through frames that cannot
   // throw.
   drop_fibers();
+  unmap_stacks();
+}
+
+void worker::unmap_stacks() {
+  for (unsigned id : stack_ids_) remove_stack(id);
+  stack_ids_.clear();
   if (stacks_) munmap(stacks_, stack_count_ * guarded_stack_bytes());
+  stacks_ = nullptr;
+  stack_count_ = 0;
 }
 
 void worker::drop_fibers() {
@@ -286,6 +303,10 @@ unsigned char* worker::stack_of(const lane& l) const { return stack_number(stack
 void worker::begin(const launch_job& j) {
   job = &j;
   totals = {};
+  statements.clear();
+  extents.clear();
+  loaded_before_ = 0;
+  recent_accesses_.begin(j.warp_size == 64 ? 6 : 5);
   find_static_shared(tls_begin_, tls_bytes_);
   static_written_.assign(tls_bytes_, 0);
   dynamic_.resize(j.shared_bytes + 16);
@@ -295,11 +316,10 @@ void worker::begin(const launch_job& j) {
   const int threads = static_cast<int>(j.block.x * j.block.y * j.block.z);
   if (threads > stack_count_) {
     drop_fibers();
-    if (stacks_) munmap(stacks_, stack_count_ * guarded_stack_bytes());
-    stacks_ = nullptr;
-    stack_count_ = 0;
+    unmap_stacks();
     stacks_ = map_stacks(threads);
     stack_count_ = threads;
+    for (int i = 0; i < threads; ++i) stack_ids_.push_back(add_stack(stack_number(stacks_, i), stack_bytes));
   }
   warps_.resize((threads + j.warp_size - 1) / j.warp_size);
   for (int t = 0; t < max_threads_per_block; ++t) {
@@ -344,8 +364,8 @@ void worker::fail(fault_info fault) {
   std::abort();  // a lane at fault is never resumed
 }
 
-std::uint64_t worker::exchange(exchange_kind kind, int width, std::uint64_t bits, int operand,
-                               const char* file, int line) {
+std::uint64_t worker::exchange(exchange_kind kind, value_kind type, int width, std::uint64_t bits,
+                               int operand, const char* file, int line) {
   lane& l = *current;
   warp& w = warps_[l.warp];
   if (width > job->warp_size)
@@ -356,12 +376,15 @@ std::uint64_t worker::exchange(exchange_kind kind, int width, std::uint64_t bits
           .next = "take the width from the template argument WarpSize, never from a literal"});
   auto& slot = w.slot[w.phase % 2];
   slot[l.index] = bits;
+  w.exchanging = kind;
+  w.type = type;
+  w.operand = operand;
   wait(lane_state::at_shuffle, file, line);
-  const int group = l.index / width * width;
+  const int group = l.index & ~(width - 1);  // width is a power of two
   int source = l.index;
   switch (kind) {
     case exchange_kind::from_lane:
-      source = group + (operand % width + width) % width;
+      source = group + (operand & (width - 1));
       break;
     case exchange_kind::exclusive_or:
       source = l.index ^ operand;
@@ -375,9 +398,59 @@ std::uint64_t worker::exchange(exchange_kind kind, int width, std::uint64_t bits
   return slot[source];
 }
 
+void worker::flush(warp& w) {
+  w.log.flush(
+      {&totals, &block_extents_, job->by_line ? &statements : nullptr, &loaded_, block_, w.first, w.count});
+}
+
+/// Notes the point where the lanes of the warp have met, if they work on a traced row.
+void worker::trace(warp& w) {
+  if (w.touched_row || w.touched_other_row) w.in_row = w.touched_row;
+  w.touched_row = w.touched_other_row = false;
+  const lane& first = lanes_[w.first];
+  if (!w.in_row || first.state == lane_state::exited) return;
+  trace_step step{.file = project_path(first.site.file), .line = first.site.line};
+  if (first.state == lane_state::at_warp_barrier) step.what = trace_step::meeting::warp_barrier;
+  if (first.state == lane_state::at_shuffle) {
+    step.what = trace_step::meeting::shuffle;
+    step.exchange = (w.exchanging == exchange_kind::exclusive_or ? "xor "
+                     : w.exchanging == exchange_kind::down       ? "down "
+                                                                 : "from lane ") +
+                    std::to_string(w.operand);
+    step.floating = w.type != value_kind::integer;
+    for (int i = 0; i < w.count; ++i) step.given.push_back(as_number(w.slot[w.phase % 2][i], w.type));
+  }
+  w.steps.push_back(std::move(step));
+}
+
+/// All threads of the block have met.
+void worker::order_block() {
+  for (warp& w : warps_) release(w);
+  recent_accesses_.forget();
+  totals.loaded_at_once = std::max(totals.loaded_at_once, totals.global_load.bytes - loaded_before_);
+  loaded_before_ = totals.global_load.bytes;
+}
+
+/// The block has run to its end.
+void worker::finish_block() {
+  condense(block_extents_);
+  extents.insert(extents.end(), block_extents_.begin(), block_extents_.end());
+  if (job->by_line) {
+    const auto used = [](const std::vector<unsigned char>& written) {
+      return static_cast<std::size_t>(std::count(written.begin(), written.end(), 1));
+    };
+    totals.static_shared_bytes = std::max(totals.static_shared_bytes, used(static_written_));
+  }
+  for (std::size_t i = 0; i < warps_.size(); ++i)
+    if (!warps_[i].steps.empty())
+      totals.traces.push_back({block_, static_cast<int>(i), std::move(warps_[i].steps)});
+}
+
 /// All lanes of the warp have met: they go on together.
 void worker::release(warp& w) {
-  w.log.flush(totals);
+  flush(w);
+  if (!job->trace.empty()) trace(w);
+  w.epoch = ++clock_;
   for (int i = 0; i < w.count; ++i)
     if (lane& l = lanes_[w.first + i]; l.state != lane_state::exited) l.state = lane_state::ready;
 }
@@ -404,8 +477,8 @@ std::optional<fault_info> worker::run_until_all_wait() {
       }
       if (waiting == w.count && w.count == job->warp_size && same_place) {
         totals.shuffles += first->state == lane_state::at_shuffle;
-        ++w.phase;
         release(w);
+        ++w.phase;
         continue;
       }
       fault_info f{.kind = fault_kind::divergent_shuffle,
@@ -448,12 +521,12 @@ std::optional<fault_info> worker::meet_at_barrier(bool& done) {
   }
   done = waiting == 0;
   if (done) {
-    for (warp& w : warps_) release(w);
+    order_block();
     return std::nullopt;
   }
   if (waiting == threads && !elsewhere) {
     ++totals.barriers;
-    for (warp& w : warps_) release(w);
+    order_block();
     return std::nullopt;
   }
   fault_info f{
@@ -483,14 +556,35 @@ std::optional<fault_info> worker::run_block(std::uint64_t block) {
   const int threads = static_cast<int>(job->block.x * job->block.y * job->block.z);
   for (int t = 0; t < threads; ++t) lanes_[t].state = lane_state::ready;
   fault_.reset();
+  unwritten_.reset();
+  block_extents_.clear();
+  recent_accesses_.forget();
+  loaded_.clear();
+  for (warp& w : warps_) {
+    w.epoch = ++clock_;
+    w.in_row = w.touched_row = w.touched_other_row = false;
+    w.steps.clear();
+  }
   busy = this;
   std::optional<fault_info> found;
   for (bool done = false; !done && !found;) {
     found = run_until_all_wait();
+    if (!found && unwritten_ && unwritten_->where == space::shared) found = unwritten_;
     if (!found) found = meet_at_barrier(done);
   }
   busy = nullptr;
-  if (found) {
+  completed_ = !found;
+  // What was read before anybody wrote it comes first, unless a race says why nobody had: in shared memory
+  // one since the last barrier, in global memory one at the same place.
+  const auto explains = [&](const fault_info& race) {
+    return race.kind == fault_kind::race &&
+           (unwritten_->where == space::shared || (race.address < unwritten_->address + unwritten_->size &&
+                                                   unwritten_->address < race.address + race.size));
+  };
+  if (unwritten_ && !(found && explains(*found))) found = unwritten_;
+  if (completed_) {
+    finish_block();
+  } else {
     // The block is abandoned where it stands: its fibers are dropped, not unwound, and their stacks used
     // again.
     drop_fibers();
@@ -537,13 +631,43 @@ void worker::access(const void* pc, std::uintptr_t address, unsigned size, bool 
   }
   if (write) {
     std::memset(r->written + offset, 1, size);
-  } else if (!all_set(r->written + offset, size)) {
+  } else if (!unwritten_ && !all_set(r->written + offset, size)) {
     f.kind = fault_kind::uninitialised;
     f.text = "byte " + std::to_string(offset) + " of " + region_text(*r) + " was never written";
     f.next = "write it in an earlier kernel or on the host, or do not read it";
+    f.block = block_;
+    f.thread = current->linear;
+    unwritten_ = std::move(f);
+  }
+  note(pc, address, size, write, space::global);
+  for (const traced_row& row : job->trace) {
+    if (address - row.matrix_begin >= row.matrix_end - row.matrix_begin) continue;
+    warp& w = warps_[current->warp];
+    (address - row.begin < row.end - row.begin ? w.touched_row : w.touched_other_row) = true;
+  }
+}
+
+/// Logs an access that is right by itself, and holds it against the others since the last barrier.
+void worker::note(const void* pc, std::uintptr_t address, unsigned size, bool write, space where) {
+  warp& w = warps_[current->warp];
+  if (const auto conflict =
+          recent_accesses_.add(address, size, write, access_stamp::of(w.epoch, current->linear, pc))) {
+    fault_info f{.kind = fault_kind::race,
+                 .block = block_,
+                 .thread = current->linear,
+                 .pc = pc,
+                 .address = address,
+                 .size = size,
+                 .write = write,
+                 .where = where,
+                 .other_block = block_,
+                 .other_thread = conflict->earlier.thread(),
+                 .other_pc = conflict->earlier.pc,
+                 .other_write = conflict->earlier_wrote};
+    describe_race(f, job->warp_size);
     fail(std::move(f));
   }
-  warps_[current->warp].log.record(pc, current->index, address, size, write, space::global);
+  w.log.record(pc, current->index, address, size, write, where);
 }
 
 /// Shared memory, static or dynamic. @returns false if the address is neither
@@ -578,18 +702,21 @@ bool worker::check_shared(const void* pc, std::uintptr_t address, unsigned size,
           .next = misaligned_advice});
   if (write) {
     std::memset(written, 1, size);
-  } else if (!all_set(written, size)) {
-    fail({.kind = fault_kind::uninitialised,
-          .pc = pc,
-          .address = address,
-          .size = size,
-          .write = false,
-          .where = space::shared,
-          .text = "no thread of this block has written that place",
-          .next =
-              "let each entry be written, and a __syncthreads() stand between, before any thread reads it"});
+  } else if (!unwritten_ && !all_set(written, size)) {
+    unwritten_ = {.kind = fault_kind::uninitialised,
+                  .block = block_,
+                  .thread = current->linear,
+                  .pc = pc,
+                  .address = address,
+                  .size = size,
+                  .write = false,
+                  .where = space::shared,
+                  .text = "no thread of this block has written that place",
+                  .next =
+                      "let each entry be written, and a __syncthreads() stand between, before any thread "
+                      "reads it"};
   }
-  warps_[current->warp].log.record(pc, current->index, address, size, write, space::shared);
+  note(pc, address, size, write, space::shared);
   return true;
 }
 
@@ -630,6 +757,24 @@ std::vector<std::unique_ptr<worker>>& workers(std::size_t at_least) {
   return pool;
 }
 
+/// The fault of the second of two blocks that meet at a byte.
+fault_info race_of_blocks(const block_conflict& c, const launch_job& job) {
+  fault_info f{.kind = fault_kind::race,
+               .block = c.second.block,
+               .thread = c.second.thread_at(c.address),
+               .pc = c.second.pc,
+               .address = c.address,
+               .size = c.second.size,
+               .write = c.second.write,
+               .where = space::global,
+               .other_block = c.first.block,
+               .other_thread = c.first.thread_at(c.address),
+               .other_pc = c.first.pc,
+               .other_write = c.first.write};
+  describe_race(f, job.warp_size);
+  return f;
+}
+
 bool valid(const geometry& g) {
   const std::uint64_t threads = std::uint64_t{g.block.x} * g.block.y * g.block.z;
   return threads >= 1 && threads <= max_threads_per_block && g.block.z <= 64 && g.grid.x >= 1 &&
@@ -653,8 +798,8 @@ void run_grid(const void* kernel, const geometry& g, void (*invoke)(const void*,
                                describe(status::invalid_configuration),
                            advice(status::invalid_configuration), g.file, g.line));
   const settings& s = configuration();
-  const launch_job job{kernel,  invoke,         arguments,   argument_bytes, g.grid,
-                       g.block, g.shared_bytes, s.warp_size, s.check,        kernel_name(kernel)};
+  const launch_job job{kernel,         invoke,      arguments, argument_bytes,      g.grid,    g.block,
+                       g.shared_bytes, s.warp_size, s.check,   kernel_name(kernel), s.by_line, s.trace};
   const std::uint64_t blocks = std::uint64_t{g.grid.x} * g.grid.y * g.grid.z;
   const std::uint64_t wanted = s.workers > 0 ? s.workers : std::max(1u, std::thread::hardware_concurrency());
   // Each stack and its guard are two mappings, and Linux gives a process 65530 of them by default.
@@ -688,10 +833,9 @@ void run_grid(const void* kernel, const geometry& g, void (*invoke)(const void*,
       for (std::uint64_t b; (b = next.fetch_add(1)) < std::min(blocks, first_fault.load());) {
         if (auto found = w.run_block(b)) {
           const std::scoped_lock lock(guard);
-          if (b < first_fault.load()) {
-            first_fault = b;
-            fault = std::move(found);
-          }
+          // A block that ran to its end read what nobody had written. A later block may write it: go on.
+          if (!w.completed()) first_fault = std::min(b, first_fault.load());
+          if (!fault || b < fault->block) fault = std::move(found);
         }
         if (reports_progress && ++done % 64 == 0)
           s.on_progress(static_cast<double>(b) / static_cast<double>(blocks));
@@ -711,6 +855,11 @@ void run_grid(const void* kernel, const geometry& g, void (*invoke)(const void*,
     work(*pool[0], static_cast<bool>(s.on_progress));
   }
   if (trouble) std::rethrow_exception(trouble);
+  std::vector<extent> touched;
+  for (std::size_t i = 0; i < count; ++i)
+    for (const extent& e : pool[i]->extents)
+      if (e.block < first_fault.load()) touched.push_back(e);
+  if (const auto race = find_conflict(touched)) fault = race_of_blocks(*race, job);
   if (fault) throw explain(*fault, job);
 
   for (std::size_t i = 0; i < count; ++i) {
@@ -721,6 +870,21 @@ void run_grid(const void* kernel, const geometry& g, void (*invoke)(const void*,
     record.shared_store += t.shared_store;
     record.barriers += t.barriers;
     record.shuffles += t.shuffles;
+    record.static_shared_bytes = std::max(record.static_shared_bytes, t.static_shared_bytes);
+    record.loaded_at_once = std::max(record.loaded_at_once, t.loaded_at_once);
+    record.traces.insert(record.traces.end(), t.traces.begin(), t.traces.end());
+  }
+  std::sort(record.traces.begin(), record.traces.end(), [](const warp_trace& a, const warp_trace& b) {
+    return std::pair(a.block, a.warp) < std::pair(b.block, b.warp);
+  });
+  if (s.by_line) {
+    statement_table all;
+    for (std::size_t i = 0; i < count; ++i)
+      for (const auto& [key, traffic] : pool[i]->statements) {
+        static_cast<line_traffic&>(all[key]) += traffic;
+        if (traffic.again) all[key].again = traffic.again;
+      }
+    record.lines = by_line(all);
   }
   record_list().push_back(record);
 }
@@ -733,10 +897,10 @@ void warp_barrier(const char* file, int line) {
   const inside_simulator inside;
   inside.w.wait(lane_state::at_warp_barrier, file, line);
 }
-std::uint64_t exchange(exchange_kind kind, int width, std::uint64_t bits, int operand, const char* file,
-                       int line) {
+std::uint64_t exchange(exchange_kind kind, value_kind type, int width, std::uint64_t bits, int operand,
+                       const char* file, int line) {
   const inside_simulator inside;
-  return inside.w.exchange(kind, width, bits, operand, file, line);
+  return inside.w.exchange(kind, type, width, bits, operand, file, line);
 }
 void* dynamic_shared_memory() noexcept { return running->dynamic_shared; }
 

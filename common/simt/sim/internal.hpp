@@ -8,6 +8,7 @@
 #include <boost/context/preallocated.hpp>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <new>
 #include <optional>
 #include <string>
@@ -15,6 +16,7 @@
 
 #include "simt/sim.hpp"
 #include "simt/sim/asan.hpp"
+#include "simt/sim/race.hpp"
 
 namespace simt {
 inline namespace sim {
@@ -70,6 +72,44 @@ struct site_log {
   std::array<std::vector<std::uintptr_t>, max_warp_size> address;  // [lane], in order
 };
 
+/// Which bytes of global memory the block has loaded, and where. For settings::by_line.
+class loaded_bytes {
+ public:
+  /// @returns how many of the bytes were loaded before; `where` becomes the statement that did
+  std::uint64_t add(std::uintptr_t begin, std::uintptr_t end, const void* pc, const void*& where);
+  void clear() { spans_.clear(); }
+
+ private:
+  struct span {
+    std::uintptr_t end;
+    const void* pc;
+  };
+  std::map<std::uintptr_t, span> spans_;  // by begin; they do not overlap
+};
+
+/// One statement's accesses of one kind: what lines are made of.
+struct statement {
+  const void* pc;
+  bool write;
+  space where;
+  auto operator<=>(const statement&) const = default;
+};
+struct statement_traffic : line_traffic {
+  const void* again = nullptr;  // the statement that had loaded the bytes before
+};
+using statement_table = std::map<statement, statement_traffic>;
+
+/// Where the counts of a warp go.
+struct count_target {
+  launch_record* totals;
+  std::vector<extent>* extents;  // global memory that the block touched
+  statement_table* statements;  // nullptr: not asked for
+  loaded_bytes* loaded;
+  std::uint64_t block;
+  int first_thread;  // of the warp
+  int lanes;  // of the warp
+};
+
 /// The accesses of one warp. The k-th access of each lane at one statement is one request, as on a GPU.
 class warp_log {
  public:
@@ -78,7 +118,7 @@ class warp_log {
     site.address[lane].push_back(address);
   }
   /// Adds up what was logged since the last call, then forgets it. Called when the lanes of the warp meet.
-  void flush(launch_record& totals);
+  void flush(const count_target& target);
   /// Forgets what was logged, uncounted.
   void discard();
 
@@ -109,7 +149,9 @@ enum class lane_state : unsigned char { ready, at_barrier, at_shuffle, at_warp_b
 struct sync_site {
   const char* file = "";
   int line = 0;
-  bool operator==(const sync_site& o) const { return line == o.line && std::string_view(file) == o.file; }
+  bool operator==(const sync_site& o) const {
+    return line == o.line && (file == o.file || std::string_view(file) == o.file);
+  }
 };
 
 /// What a thread did wrong, before it is put into words.
@@ -125,7 +167,14 @@ struct fault_info {
   space where = space::global;
   std::string text;  // the part of the report that only the finder can tell
   std::string next;  // what to change
+  // Races: the other access.
+  std::uint64_t other_block = 0;
+  int other_thread = 0;
+  const void* other_pc = nullptr;
+  bool other_write = false;
 };
+/// The race between an access that was noted earlier and the one in `f`, which gets the words for it.
+void describe_race(fault_info& f, int warp_size);
 
 /// One GPU thread: a fiber that waits for a block, runs the kernel, and waits again.
 struct lane {
@@ -145,7 +194,14 @@ struct warp {
   int first = 0, count = 0;  // lanes
   unsigned phase = 0;  // completed exchanges; picks the slot, so that fast lanes cannot overwrite slow ones
   std::array<std::array<std::uint64_t, max_warp_size>, 2> slot{};
+  std::uint64_t epoch = 0;  // of the last meeting
   warp_log log;
+  // For a trace: the shuffle that its lanes wait at, and whether they work on a row that is looked for.
+  exchange_kind exchanging{};
+  value_kind type{};
+  int operand = 0;
+  bool in_row = false, touched_row = false, touched_other_row = false;
+  std::vector<trace_step> steps;
 };
 
 /// A launch as all workers see it.
@@ -159,6 +215,8 @@ struct launch_job {
   int warp_size = 32;
   bool check = true;
   std::string name;  // of the kernel
+  bool by_line = false;
+  std::vector<traced_row> trace;
 };
 
 /// Runs blocks, one at a time, on one host thread.
@@ -170,17 +228,20 @@ class worker {
 
   /// Binds the worker to the calling thread and a launch.
   void begin(const launch_job& job);
-  /// Runs one block. @returns the fault of its first thread at fault, if any
+  /// Runs one block. @returns its first fault, if any; completed() says whether it ran to its end
   std::optional<fault_info> run_block(std::uint64_t block);
+  bool completed() const { return completed_; }
   launch_record totals;
+  statement_table statements;
+  std::vector<extent> extents;  // of all blocks that ran to their end
   /// "thread 3 of block 7", for the last words of a crash.
   int running_thread() const { return current ? current->linear : -1; }
   std::uint64_t running_block() const { return block_; }
 
   // Called on a lane's fiber.
   void wait(lane_state state, const char* file, int line);
-  std::uint64_t exchange(exchange_kind kind, int width, std::uint64_t bits, int operand, const char* file,
-                         int line);
+  std::uint64_t exchange(exchange_kind kind, value_kind type, int width, std::uint64_t bits, int operand,
+                         const char* file, int line);
   void access(const void* pc, std::uintptr_t address, unsigned size, bool write);
 
   lane* current = nullptr;
@@ -192,8 +253,14 @@ class worker {
   void resume(lane& l);
   void create_fiber(lane& l);
   void drop_fibers();
+  void unmap_stacks();
   unsigned char* stack_of(const lane& l) const;  // its lowest address
   void release(warp& w);
+  void flush(warp& w);
+  void trace(warp& w);
+  void order_block();
+  void finish_block();
+  void note(const void* pc, std::uintptr_t address, unsigned size, bool write, space where);
   std::optional<fault_info> run_until_all_wait();
   std::optional<fault_info> meet_at_barrier(bool& done);
   [[noreturn]] void fail(fault_info fault);
@@ -204,6 +271,7 @@ class worker {
   std::vector<warp> warps_;
   unsigned char* stacks_ = nullptr;
   int stack_count_ = 0;
+  std::vector<unsigned> stack_ids_;  // for Valgrind
   stack_switch scheduler_stack_;
   const void* scheduler_bottom_ = nullptr;
   std::size_t scheduler_bytes_ = 0;
@@ -215,7 +283,15 @@ class worker {
   const buffer_region* recent_[4] = {};
   unsigned next_recent_ = 0;
   std::optional<fault_info> fault_;
+  // A read of what nobody has written. Perhaps somebody writes it before the next barrier: then it is a race.
+  std::optional<fault_info> unwritten_;
+  bool completed_ = true;
   std::uint64_t block_ = 0;
+  std::uint64_t clock_ = 0;  // meetings of warps and blocks so far
+  block_accesses recent_accesses_;
+  std::vector<extent> block_extents_;
+  loaded_bytes loaded_;
+  std::uint64_t loaded_before_ = 0;  // global bytes, until the last barrier
 };
 
 /// The worker whose kernel code runs on this host thread right now; nullptr everywhere else, the simulator's
@@ -230,6 +306,9 @@ class inside_simulator {
   ~inside_simulator() { running = &w; }
   worker& w;
 };
+
+/// The source lines of what was counted, sorted by file and line.
+std::vector<line_record> by_line(const statement_table& statements);
 
 /// Puts a fault into words. @returns the exception to throw
 fault explain(const fault_info& f, const launch_job& job);

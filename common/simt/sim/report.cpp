@@ -26,6 +26,8 @@ const char* to_string(fault_kind kind) {
       return "divergent barrier";
     case fault_kind::divergent_shuffle:
       return "divergent shuffle";
+    case fault_kind::race:
+      return "race";
   }
   return "fault";
 }
@@ -119,22 +121,83 @@ std::string triple(std::uint64_t linear, const dim3& extent) {
          std::to_string(linear / extent.x / extent.y) + ")";
 }
 
+/// "shared memory" or "global memory: byte 0 of out (4 bytes)"
+std::string memory_text(const fault_info& f) {
+  if (f.where == space::shared) return "shared memory";
+  const buffer_region* r = find_region(f.address);
+  return "global memory" +
+         (r ? ": byte " + std::to_string(f.address - r->begin) + " of " + region_text(*r) : "");
+}
+
+/// "common/kernels/block.cuh:40"
+std::string line_text(const source_line& place) {
+  return place.line > 0 ? place.file + ":" + std::to_string(place.line)
+                        : "an unknown line (build with -g to see it)";
+}
+
 }  // namespace
+
+void describe_race(fault_info& f, int warp_size) {
+  const bool both_write = f.write && f.other_write;
+  if (f.block != f.other_block) {
+    f.text = "blocks of a launch run in any order, and no barrier reaches from one to another";
+    f.next = both_write
+                 ? "let one block own each result, or combine partial results in a second launch"
+                 : "move the readers into a second launch, or let each block read what it wrote itself";
+  } else if (both_write && f.pc == f.other_pc) {
+    f.text = "which of the two is last is chance, and a race even where both write the same value";
+    f.next = "let one thread write, as in if (threadIdx.x == 0), or give each thread a place of its own";
+  } else if (f.thread / warp_size == f.other_thread / warp_size) {
+    f.text =
+        "no barrier, shuffle or sync_warp stands between the two, and lanes of a warp need not run in step";
+    f.next = "put simt::sync_warp() between the two, or __syncthreads() if other warps take part";
+  } else {
+    f.text = "no __syncthreads() stands between the two, and the threads are in different warps";
+    f.next = "put a __syncthreads() between the two statements, where every thread of the block reaches it";
+  }
+}
+
+std::vector<line_record> by_line(const statement_table& statements) {
+  std::map<std::pair<std::string, int>, line_record> lines;
+  for (const auto& [key, counted] : statements) {
+    const source_line place = resolve(key.pc);
+    line_record& line = lines[{place.file, place.line}];
+    line.file = place.file;
+    line.line = place.line;
+    line_traffic sum = counted;
+    if (counted.again) sum.again_line = resolve(counted.again).line;
+    (key.where == space::global ? (key.write ? line.global_store : line.global_load)
+                                : (key.write ? line.shared_store : line.shared_load)) += sum;
+  }
+  std::vector<line_record> sorted;
+  for (auto& [place, line] : lines) sorted.push_back(std::move(line));
+  return sorted;
+}
 
 fault explain(const fault_info& f, const launch_job& job) {
   const bool divergence = f.kind == fault_kind::divergent_barrier || f.kind == fault_kind::divergent_shuffle;
   const source_line place = divergence ? source_line{"", f.site.file, f.site.line} : resolve(f.pc);
   const std::string kernel = kernel_name(job.kernel);
-  const std::string where = place.line > 0 ? place.file + ":" + std::to_string(place.line)
-                                           : "an unknown line (build with -g to see it)";
-  const std::string who = "thread " + triple(f.thread, job.block) + " of block " + triple(f.block, job.grid);
+  const std::string where = line_text(place);
+  const auto name = [&](int thread, std::uint64_t block) {
+    return "thread " + triple(thread, job.block) + " of block " + triple(block, job.grid);
+  };
+  const std::string who = name(f.thread, f.block);
+  const std::string head = std::string(to_string(f.kind)) + " in kernel " + kernel + " at " + where;
+  if (f.kind == fault_kind::race) {
+    const source_line other = resolve(f.other_pc);
+    return fault(f.kind, kernel, place.file, place.line,
+                 head + "\n  " + who + (f.write ? " writes " : " reads ") + std::to_string(f.size) +
+                     " bytes of " + memory_text(f) + "\n  " + name(f.other_thread, f.other_block) +
+                     (f.other_write ? " writes" : " reads") + " there too, at " + line_text(other) + "\n  " +
+                     f.text + "\n  " + f.next,
+                 other.file, other.line);
+  }
   std::string what = who + ": " + f.text;
   if (!divergence)
     what = who + (f.write ? " writes " : " reads ") + std::to_string(f.size) + " bytes of " +
            (f.where == space::shared ? "shared" : "global") + " memory: " + f.text;
-  return fault(f.kind, kernel, place.file, place.line,
-               std::string(to_string(f.kind)) + " in kernel " + kernel + " at " + where + "\n  " + what +
-                   "\n  " + f.next);
+  return fault(f.kind, kernel, place.file, place.line, head + "\n  " + what + "\n  " + f.next);
 }
 
 }  // namespace detail
