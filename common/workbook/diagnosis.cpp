@@ -281,6 +281,14 @@ std::pair<std::string, std::string> explain_fault(const simt::fault& f) {
       if (text.find("shared memory") != std::string::npos)
         return {"missing-barrier", "shared memory is read before it is written"};
       return {"reads-unwritten", detail.substr(detail.find(" of ") + 4)};
+    case simt::fault_kind::race:
+      if (text.find("no __syncthreads()") != std::string::npos)
+        return {"missing-barrier", "two warps use one place, and no barrier stands between"};
+      if (text.find("no barrier, shuffle") != std::string::npos)
+        return {"missing-barrier", "two lanes use one place, and nothing stands between"};
+      if (text.find("blocks of a launch") != std::string::npos)
+        return {"race", "two blocks use one place, and nothing orders blocks"};
+      return {"race", "two threads write one place, and chance says who is last"};
     case simt::fault_kind::host_memory:
       return {"wild-pointer", detail};
     case simt::fault_kind::misaligned:
