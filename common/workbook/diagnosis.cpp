@@ -302,6 +302,17 @@ std::pair<std::string, std::string> explain_fault(const simt::fault& f) {
       if (text.find("shared memory") != std::string::npos)
         return {"missing-barrier", "shared memory is read before it is written"};
       return {"reads-unwritten", detail.substr(detail.find(" of ") + 4)};
+    case simt::fault_kind::race:
+      if (text.find("shared memory") == std::string::npos &&
+          text.find("blocks of a launch") == std::string::npos)
+        return {"race", "two threads of a block share a place of x or y"};
+      if (text.find("no __syncthreads()") != std::string::npos)
+        return {"missing-barrier", "two warps share a place, and no barrier is between"};
+      if (text.find("no barrier, shuffle") != std::string::npos)
+        return {"missing-barrier", "two lanes share a place, and nothing is between"};
+      if (text.find("blocks of a launch") != std::string::npos)
+        return {"race", "two blocks share a place; nothing orders blocks"};
+      return {"race", "two threads write one place, in no order"};
     case simt::fault_kind::host_memory:
       return {"wild-pointer", detail};
     case simt::fault_kind::misaligned:
@@ -376,9 +387,10 @@ diagnosis diagnose(const std::vector<case_run>& runs, const stage_info& stage, c
     if (const case_run* r = first_of([](const case_run& c) { return c.fault.has_value(); });
         r && r->warp == failing->warp) {
       diagnosis found = named(explain_fault(*r->fault), r);
-      // Who reads what was never written is not the one to look at.
-      if (r->fault->file.ends_with("exercise.cuh") && r->fault->kind != simt::fault_kind::uninitialised)
-        found.fault_line = r->fault->line;
+      // Who reads what was never written, or meets another there, is not the one to look at.
+      const bool itself =
+          r->fault->kind != simt::fault_kind::uninitialised && r->fault->kind != simt::fault_kind::race;
+      if (r->fault->file.ends_with("exercise.cuh") && itself) found.fault_line = r->fault->line;
       return found;
     }
     if (const case_run* r = first_of([](const case_run& c) { return !c.refused.empty(); }))
@@ -507,9 +519,16 @@ std::string where_text(const diagnosis& d) {
   const case_run& r = *d.shown;
   if (r.fault) {
     const std::vector<std::string> lines = lines_of(r.fault->what());
+<<<<<<< HEAD
+    const std::string who = lines.size() > 1 ? trimmed(lines[1]) : "";
+    if (r.fault->kind == simt::fault_kind::race)  // two threads: the line has no room for what they do
+      return r.fault->kernel + ", " + who.substr(0, who.find(") ", who.find("block")) + 1);
+    return r.fault->kernel + ", " + who.substr(0, who.find(": "));
+=======
     std::string who = lines.size() > 1 ? trimmed(lines[1]) : "";
     who = std::regex_replace(who.substr(0, who.find(": ")), std::regex(R"(\((\d+),0,0\))"), "$1");
     return r.fault->kernel + ", " + who;
+>>>>>>> newuser
   }
   if (!r.refused.empty()) return "the launcher, before any kernel ran";
   if (!r.values_right() && r.check.worst.row >= 0 && !r.check.pass) {

@@ -74,6 +74,7 @@ const std::vector<label_facts>& labels() {
       {"reads-unwritten", "memory is read that nobody has written", R"(\[)"},
       {"missing-barrier", "who reads what others write has to wait for them: __syncthreads()",
        R"(partial|shared|syncthreads)"},
+      {"race", "each place needs one owner, or an order", R"(\[)"},
       {"extra-barrier", "a barrier that nothing needs costs time", "syncthreads"},
       {"wild-pointer", "the address is not the device's", R"(\[|\*)"},
       {"misaligned", "the address has to be a multiple of the access", R"(reinterpret|\[)"},
