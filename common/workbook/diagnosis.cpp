@@ -519,16 +519,11 @@ std::string where_text(const diagnosis& d) {
   const case_run& r = *d.shown;
   if (r.fault) {
     const std::vector<std::string> lines = lines_of(r.fault->what());
-<<<<<<< HEAD
-    const std::string who = lines.size() > 1 ? trimmed(lines[1]) : "";
-    if (r.fault->kind == simt::fault_kind::race)  // two threads: the line has no room for what they do
-      return r.fault->kernel + ", " + who.substr(0, who.find(") ", who.find("block")) + 1);
-    return r.fault->kernel + ", " + who.substr(0, who.find(": "));
-=======
     std::string who = lines.size() > 1 ? trimmed(lines[1]) : "";
+    if (r.fault->kind == simt::fault_kind::race)  // two threads: the line has no room for what they do
+      who = who.substr(0, who.find(") ", who.find("block")) + 1);
     who = std::regex_replace(who.substr(0, who.find(": ")), std::regex(R"(\((\d+),0,0\))"), "$1");
     return r.fault->kernel + ", " + who;
->>>>>>> newuser
   }
   if (!r.refused.empty()) return "the launcher, before any kernel ran";
   if (!r.values_right() && r.check.worst.row >= 0 && !r.check.pass) {
