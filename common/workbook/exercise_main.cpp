@@ -176,7 +176,7 @@ int main(int argc, char** argv) {
       return s.code;
     }
     if (s.step == prediction_step) {
-      print(fmt::format("Prediction of the bytes\n  reads() or writes(), at the end of exercise.cuh, {}\n",
+      print(fmt::format("Prediction of the bytes\n  reads() or writes() at the end of the file {}\n",
                         s.how == supervised::end::crashed ? "crashed: " + s.signal : "does not end"));
       return 1;
     }
