@@ -99,6 +99,6 @@ void sum_by_down(float* p) { simt::launch(down_kernel, {1, 32}, p); }
 void nothing_waits(float* p) { simt::launch(fence_between, {1, 64}, p); }
 void a_barrier_waits(float* p) { simt::launch(barrier_between, {1, 64}, p); }
 void some_threads_leave(float* p) { simt::launch(leave_before_barrier, {1, 64}, p, 32); }
-void some_shares_leave(float* p) { simt::launch(leave_before_barrier, {1, 256}, p, 5 * 32); }
+void some_shares_leave(float* p) { simt::launch(leave_before_barrier, {1, 256}, p, 128); }
 void partners(float* p) { simt::launch(partner, {1, 64}, p); }
 void one_column_a_thread(float* p) { simt::launch(fill, {1, 1024}, p, 256); }

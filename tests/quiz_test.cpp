@@ -424,7 +424,7 @@ TEST_CASE("a quiz counts, explains and stops at the end of its input", "[quiz]")
   const auto never = [] { return false; };
   CHECK(hold_quiz(questions, gpu, right, out, false, never).correct == 5);
   CHECK(hold_quiz(questions, gpu, wrong, out, false, never).correct == 0);
-  CHECK(out.str().find("not the number of warps") != std::string::npos);
+  CHECK(out.str().find("lanes whose values meet in one warp") != std::string::npos);
   CHECK_FALSE(hold_quiz(questions, gpu, cut, out, false, never).complete());
   CHECK(hold_quiz(questions, gpu, odd, out, false, never).correct == 5);
   std::istringstream lines(out.str());

@@ -67,7 +67,7 @@ int main(int argc, char** argv) try {
     if (file.extension() != ".diff") continue;
     const wrong_solution w = parse_wrong_solution(file.stem().string(), read_text(file));
     const std::string text = apply_edits(kernel, w);
-    add(w.name, text, w.warp, text.find("half") != std::string::npos);
+    add(w.name, text, w.warp, w.all_types || text.find("half") != std::string::npos);
   }
   write_text(argv[4], includes + "#include \"trial.hpp\"\n" + bodies +
                           "#line 1 \"trials\"\nnamespace softmax {\nnamespace {\n" + runs +

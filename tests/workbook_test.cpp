@@ -2,11 +2,13 @@
 // that are watched.
 #include <unistd.h>
 
+#include <cmath>
 #include <filesystem>
 #include <set>
 #include <stdexcept>
 
 #include "catch.hpp"
+#include "harness/session.hpp"
 #include "harness/usage_error.hpp"
 #include "workbook/diagnosis.hpp"
 #include "workbook/files.hpp"
@@ -142,7 +144,7 @@ TEST_CASE("a prediction that is off is told which term", "[prediction]") {
   CHECK_THAT(graded("reads", [](auto m, auto n) { return 5 * m * n + 3 * m; }),
              Catch::Contains("you say 5MN+3M, counted 5MN+2M: M comes"));
   CHECK_THAT(graded("reads", [](auto m, auto n) { return 4 * m * n + 2 * m; }),
-             Catch::Contains("MN comes from first"));
+             Catch::Contains("MN comes from first 5 times"));
   CHECK_THAT(graded("reads", [](auto m, auto n) { return 5 * m * n + 2 * n; }),
              Catch::Contains("no term goes with N"));
   CHECK_THAT(graded("reads", [](auto m, auto n) { return m * m * n; }), Catch::Contains("at M="));
@@ -168,6 +170,49 @@ TEST_CASE("progress keeps what it does not understand, and is written whole", "[
   CHECK(text.find("3 / 5") == std::string::npos);
   CHECK(progress(folder.path()).number("hint 01") == 2);
   CHECK(std::distance(fs::directory_iterator(folder.path()), {}) == 1);
+}
+
+TEST_CASE("the best fraction of a copy is kept, and only that", "[progress]") {
+  const scratch folder;
+  const auto kept = [&] { return progress(folder.path()).get("copy 02"); };
+  CHECK_FALSE(record_best_copy(folder.path(), "02", std::nan(""), "nowhere"));
+  CHECK_FALSE(record_best_copy(folder.path(), "02", -1, "nowhere"));
+  CHECK(fs::is_empty(folder.path()));
+  CHECK(record_best_copy(folder.path(), "02", 0.8, "16384x781 f32, a GPU"));
+  CHECK(kept() == "0.800 16384x781 f32, a GPU");
+  CHECK_FALSE(record_best_copy(folder.path(), "02", 0.8004, "elsewhere"));
+  CHECK_FALSE(record_best_copy(folder.path(), "02", 0.7, "elsewhere"));
+  CHECK(record_best_copy(folder.path(), "02", 0.95, "elsewhere"));
+  CHECK(kept() == "0.950 elsewhere");
+  CHECK(record_best_copy(folder.path(), "03", 0.1, "elsewhere"));
+  CHECK(progress(folder.path()).real("copy 03") == 0.1);
+  CHECK(std::distance(fs::directory_iterator(folder.path()), {}) == 1);
+}
+
+TEST_CASE("runs that failed, were not timed or fit the cache have no best fraction", "[progress]") {
+  const auto run = [](std::int64_t rows, double seconds) {
+    run_result r{.shape = {rows, 1024, 1024, 1024}};
+    r.check.pass = true;
+    r.timed = timing{.seconds = seconds};
+    r.timed->copy = {.best = 1e-3, .bytes = 4 << 20};
+    return r;
+  };
+  simt::device gpu;
+  gpu.name = "a GPU";
+  gpu.l2_bytes = 1 << 20;
+  // 8 MiB in 2 ms, where the copy kernel moves them in 1 ms; then half of that in as much time
+  const auto best = best_of({run(512, 2e-3), run(1024, 2e-3)}, gpu);
+  REQUIRE(best);
+  CHECK(std::abs(best->of_copy - 0.5) < 1e-9);
+  CHECK(best->where == "1024x1024 f32, a GPU");
+  run_result wrong = run(1024, 1e-3), untimed = run(1024, 1e-3);
+  wrong.check.pass = false;
+  untimed.timed.reset();
+  CHECK_FALSE(best_of({run(1024, 2e-3), wrong}, gpu));
+  CHECK_FALSE(best_of({untimed}, gpu));
+  CHECK_FALSE(best_of({}, gpu));
+  gpu.l2_bytes = 64 << 20;
+  CHECK_FALSE(best_of({run(1024, 2e-3)}, gpu));
 }
 
 TEST_CASE("a file that cannot be written leaves nothing behind", "[progress]") {

@@ -62,7 +62,8 @@ class Map(Folder):
         for stage in STAGES:
             self.assertIn(stage[:2] + " " + stage[3:], text)
         self.assertIn(f"0 / {3 * len(STAGES)} done", text)
-        self.assertIn("next: make exercise-00 && ./exercise-00", text)
+        self.assertIn("next: make exercise-00 && ./exercise-00\n      (read stages/00_unfused/README.md first)", text)
+        self.assertNotIn("copy", text)
         self.assertEqual(self.progress(), "")
 
     def test_the_map_shows_what_is_done(self):
@@ -76,6 +77,22 @@ class Map(Folder):
         self.assertIn("2 / 6", text)
         self.assertIn(f"4 / {3 * len(STAGES)} done", text)
         self.assertIn("next: make exercise-01", text)
+
+
+    def test_the_next_step_says_what_is_to_be_done_before_it(self):
+        self.workbook("start", "00")
+        self.assertIn("(after the next change of stages/00_unfused/exercise.cuh)", self.workbook("map").stdout)
+        (self.root / "progress.txt").write_text("exercise 00 passed\n")
+        self.assertIn("(it passes: now predict its bytes, at the end of exercise.cuh)", self.workbook("map").stdout)
+        (self.root / "progress.txt").write_text("exercise 00 passed\nprediction 00 right\nquiz 00 4 / 5\n")
+        self.assertTrue(self.workbook("map").stdout.endswith("next: make quiz-00\n"))
+
+    def test_the_map_shows_what_a_gpu_reached(self):
+        (self.root / "progress.txt").write_text("copy 01 0.371 16384x781 f32, NVIDIA H200\nquiz 01 2 / 6\ncopy 02 nonsense\n")
+        text = self.workbook("map").stdout
+        self.assertRegex(text.splitlines()[2], r"quiz +of a copy$")
+        self.assertRegex(text, r"01 three_kernels .* 2 / 6 +0\.371\n")
+        self.assertRegex(text, r"02 fused_row_block .* - +-\n")
 
 
 class Files(Folder):
@@ -134,18 +151,23 @@ class Quiz(Folder):
 
     def test_answers_from_the_command_line(self):
         text = self.workbook("quiz", "00", "--answers", self.right).stdout
-        self.assertTrue(text.endswith("\n5 / 5 correct\n"), text)
+        self.assertTrue(text.endswith("\n5 / 5 correct\nnext: make exercise-00 && ./exercise-00\n"), text)
         self.assertIn("quiz 00 5 / 5", self.progress())
 
     def test_a_worse_score_does_not_replace_a_better_one(self):
         self.workbook("quiz", "00", "--answers", self.right)
         text = self.workbook("quiz", "00", "--answers", "a,c,a,32,c", code=1).stdout
-        self.assertTrue(text.endswith("2 / 5 correct\n"))
+        self.assertTrue(text.endswith("2 / 5 correct\nnext: make quiz-00 again\n"))
         self.assertIn("quiz 00 5 / 5", self.progress())
+
+    def test_answers_are_shown_and_may_have_a_bracket(self):
+        text = self.workbook("quiz", "00", "--answers", "B),c.,c,8,c").stdout
+        self.assertIn("   a to d: B)\n   right. ", text)
+        self.assertIn("   a number: 8\n   right. ", text)
 
     def test_answers_from_a_pipe(self):
         text = self.workbook("quiz", "0", input=self.right.replace(",", "\n")).stdout
-        self.assertTrue(text.endswith("5 / 5 correct\n"), text)
+        self.assertIn("\n5 / 5 correct\n", text)
 
     def test_the_end_of_input(self):
         text = self.workbook("quiz", "00", input="b\nnonsense\n", code=1).stdout
@@ -171,8 +193,8 @@ class Quiz(Folder):
     def test_every_stage_has_one_and_no_line_is_too_long(self):
         for stage in STAGES:
             for gpu in ("h200", "mi300x"):
-                text = self.workbook("quiz", stage[:2], "--gpu", gpu, "--answers", "a," * 12, code=1).stdout
-                self.assertRegex(text, r"\n\d / \d correct\n$")
+                text = self.workbook("quiz", stage[:2], "--gpu", gpu, "--answers", "a,1," * 12, code=1).stdout
+                self.assertRegex(text, r"\n\d / \d correct\nnext: make quiz-\d\d again\n$")
 
 
 class Mistakes(Folder):
@@ -269,6 +291,11 @@ class Exercise(Folder):
         text = self.exercise("--patience", "2", code=1)
         self.assertIn("diagnosis: endless: no end after 2 s", text)
         self.assertEqual(len(text.splitlines()), 6)
+
+        self.build(kernel + predicted.replace("0 * M * N;  // TODO(predict)", "M / (N / 1000000);", 1))
+        text = self.exercise(code=1)
+        self.assertIn("PASS stage 01", text)
+        self.assertRegex(text, r"reads\(\) or writes\(\) stopped the program, .*: see the end of exercise.cuh\n$")
 
         crash = kernel.replace("    float d = 0.0f;", "    volatile int zero = 0;\n    float d = static_cast<float>(7 / zero);")
         self.assertNotEqual(crash, kernel)

@@ -18,6 +18,8 @@
 #include "harness/trace.hpp"
 #include "harness/tune.hpp"
 #include "harness/usage_error.hpp"
+#include "workbook/files.hpp"
+#include "workbook/progress.hpp"
 
 namespace {
 
@@ -26,6 +28,17 @@ void print(const std::string& text) {
   if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
     throw softmax::usage_error(
         "The result could not be written to standard output: check the pipe or the disk.");
+}
+
+/// For `make map`. A checkout that is gone or cannot be written is no reason to fail.
+void keep_best(const softmax::stage_info& stage, const std::optional<softmax::best_fraction>& best) {
+  if (!best) return;
+  try {
+    softmax::workbook::record_best_copy(softmax::workbook::workbook_root(), stage.number, best->of_copy,
+                                        best->where);
+  } catch (const softmax::usage_error& problem) {
+    fmt::print(stderr, "stage-{}: the map does not learn of this time: {}\n", stage.number, problem.what());
+  }
 }
 
 /// What the options ask to be shown of a run.
@@ -82,6 +95,8 @@ int main(int argc, char** argv) {
         file << profile_html(results, stage, device);
       });
     print(result_text(results, stage, device, o));
+    const bool timed_for_people = !o.json && !o.trace && o.profile.empty() && !device.simulated;
+    if (timed_for_people) keep_best(stage, best_of(results, device.facts));
     const bool pass =
         std::all_of(results.begin(), results.end(), [](const run_result& r) { return r.pass(); });
     return pass ? 0 : 1;

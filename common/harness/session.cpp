@@ -243,6 +243,21 @@ host_matrix make_run_input(const planned_run& p, const options& o) {
   }
 }
 
+std::optional<best_fraction> best_of(const std::vector<run_result>& results, const simt::device& facts) {
+  std::optional<best_fraction> best;
+  for (const run_result& r : results) {
+    if (!r.pass()) return std::nullopt;
+    if (!r.timed || !(r.timed->seconds > 0) || !(r.timed->copy.best > 0)) continue;
+    const auto useful = static_cast<double>(useful_bytes(r.shape, r.type));
+    if (useful < static_cast<double>(facts.l2_bytes)) continue;
+    const double roof = 2.0 * static_cast<double>(r.timed->copy.bytes) / r.timed->copy.best;
+    const double of_copy = useful / r.timed->seconds / roof;
+    if (!best || of_copy > best->of_copy)
+      best = {of_copy, fmt::format("{}, {}", shape_text(r.shape, r.type), facts.name)};
+  }
+  return best;
+}
+
 std::vector<run_result> run_all(const options& o, const stage_info& stage, chosen_device& device) {
   std::vector<run_result> results;
   for (const planned_run& p : plan_runs(o, stage, device))

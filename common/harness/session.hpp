@@ -65,6 +65,15 @@ struct run_result {
   }
 };
 
+/// The best fraction of the copy kernel among runs that were timed, and where it was reached.
+struct best_fraction {
+  double of_copy = 0;
+  std::string where;  ///< "16384x781 f32, NVIDIA H200"
+};
+/// Nothing where a run failed, none was timed, or the matrices are smaller than the L2 cache `facts` tells
+/// of: then launches, not bytes, decide.
+std::optional<best_fraction> best_of(const std::vector<run_result>& results, const simt::device& facts);
+
 /// A shape that was found to fit, and the input that goes with it.
 struct planned_run {
   matrix_shape shape;

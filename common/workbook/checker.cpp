@@ -54,7 +54,25 @@ bool case_run::counts_right() const {
         static_cast<std::int64_t>(l.barriers) != claims[i].barriers)
       return false;
   }
-  return read == model_reads && write == model_writes;
+  return read == model_reads && write == model_writes && !scattered() && !few_lanes();
+}
+
+const simt::launch_record* case_run::scattered() const {
+  // A run of neighbouring bytes begins and ends in a sector that it does not fill; a warp has a run a row.
+  const std::uint64_t runs = std::max(1, warp / std::max(1, row_threads));
+  for (const simt::launch_record& l : launches)
+    for (const simt::traffic* t : {&l.global_load, &l.global_store})
+      if (t->sectors > t->bytes / 32 + 2 * runs * t->requests) return &l;
+  return nullptr;
+}
+
+const simt::launch_record* case_run::few_lanes() const {
+  if (type != dtype::f32 || shape.cols < 256) return nullptr;
+  const std::uint64_t matrix = 4 * shape.rows * shape.cols, lane_bytes = 4;
+  for (const simt::launch_record& l : launches)
+    for (const simt::traffic* t : {&l.global_load, &l.global_store})
+      if (t->bytes >= matrix && t->bytes < lane_bytes * (warp / 4) * t->requests) return &l;
+  return nullptr;
 }
 
 case_run run_case(backend& machine, const stage_info& stage, const exercise_info& exercise,

@@ -46,7 +46,11 @@ struct case_run {
 
   bool ran() const { return !fault && refused.empty(); }
   bool values_right() const { return ran() && damage.empty() && check.pass; }
-  /// Launches, bytes, grid, block and barriers are as the stage claims.
+  /// The first launch whose lanes do not touch neighbouring columns: more sectors than their bytes can need.
+  const simt::launch_record* scattered() const;
+  /// The first launch that leaves a wide row to a few lanes of each warp.
+  const simt::launch_record* few_lanes() const;
+  /// Launches, bytes, grid, block and barriers are as the stage claims, and lanes share sectors.
   bool counts_right() const;
   bool pass() const { return values_right() && counts_right(); }
 };

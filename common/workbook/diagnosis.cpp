@@ -41,6 +41,13 @@ bool held_in_fp16(const std::vector<view>& views) {
 /// not.
 std::optional<double> row_factor(const view& v, std::int64_t row) {
   if (v.facts[row].special) return std::nullopt;
+  // A sum of 0: the largest of the row is infinite, and 0 / 0 is NaN.
+  bool divided_by_zero = true, infinite = false;
+  for (std::int64_t j = 0; j < v.cols; ++j) {
+    divided_by_zero &= v.is_written(row, j) && !std::isfinite(v.got(row, j));
+    infinite |= std::isinf(v.got(row, j));
+  }
+  if (divided_by_zero && infinite) return 0;
   double low = std::numeric_limits<double>::infinity(), high = 0;
   for (std::int64_t j = 0; j < v.cols; ++j) {
     if (!v.is_written(row, j)) return std::nullopt;
@@ -63,7 +70,7 @@ double rounded(dtype t, double value) {
 /// All fp32 rows are off by a factor of their own: what kind of sum would do that?
 std::optional<std::pair<std::string, std::string>> explain_factors(const std::vector<view>& views) {
   int rows = 0, off = 0;
-  bool half = true, bf16 = true, whole = true, fractions = false;
+  bool half = true, bf16 = true, whole = true, fractions = false, columns = true;
   std::set<long> times;
   double example = 0;
   for (const view& v : views) {
@@ -79,6 +86,7 @@ std::optional<std::pair<std::string, std::string>> explain_factors(const std::ve
         ++off;
         if (example == 0) example = *factor[i];
       }
+      columns &= std::abs(d - static_cast<double>(v.cols)) <= 1e-4 * d;
       half &= std::abs(rounded(dtype::f16, d) - d) <= 3e-6 * d;
       fractions |= std::abs(std::round(d) - d) > 1e-4 * d;
       bf16 &= std::abs(rounded(dtype::bf16, d) - d) <= 3e-6 * d;
@@ -87,6 +95,8 @@ std::optional<std::pair<std::string, std::string>> explain_factors(const std::ve
     }
   }
   if (off == 0) return std::nullopt;
+  if (columns && rows > 3)
+    return std::pair("divided-by-n", fmt::format("{} rows are divided by N, the number of columns", rows));
   if (!fractions && rows > 3)
     return std::pair("whole-sum", fmt::format("the sum of each of {} rows is a whole number", rows));
   if (half && rows > 3)
@@ -261,6 +271,17 @@ std::optional<std::pair<std::string, std::string>> explain_counts(const std::vec
       return std::pair(barriers < c.barriers ? "missing-barrier" : "extra-barrier",
                        fmt::format("{} barriers in {} blocks; it needs {}", barriers, l.grid, c.barriers));
   }
+  const auto each = [](std::uint64_t part, std::uint64_t whole) {
+    return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0.0;
+  };
+  if (const simt::launch_record* l = shown.scattered())
+    return std::pair("uncoalesced", fmt::format("{}: {:.1f} sectors a load, {:.1f} a store", l->kernel,
+                                                each(l->global_load.sectors, l->global_load.requests),
+                                                each(l->global_store.sectors, l->global_store.requests)));
+  if (const simt::launch_record* l = shown.few_lanes())
+    return std::pair("idle-lanes",
+                     fmt::format("{}: {} load and {} store requests, of {} lanes", l->kernel,
+                                 l->global_load.requests, l->global_store.requests, shown.warp));
   return std::nullopt;
 }
 
@@ -354,9 +375,8 @@ diagnosis diagnose(const std::vector<case_run>& runs, const stage_info& stage, c
   const case_run* failing = first_of([](const case_run& r) { return !r.pass(); });
   if (!failing) return {.pass = true};
   if (!source.open.empty() && source.open.size() == source.regions)
-    return {.label = "not-attempted",
-            .evidence = "the skeleton is untouched; its TODOs say what to write",
-            .shown = failing};
+    return {
+        .label = "not-attempted", .evidence = "nothing is written yet; the TODOs say what", .shown = failing};
 
   // A width at which all is right says nothing about the mistake; of several, the first that fails is shown.
   std::vector<const case_run*> seen;
@@ -495,13 +515,16 @@ std::string cut(const std::string& text, std::size_t width) {
 std::string value_text(double value) { return std::isnan(value) ? "NaN" : fmt::format("{:.6g}", value); }
 
 std::string where_text(const diagnosis& d) {
+  if (d.label == "not-attempted") return "every TODO of the file";
   const case_run& r = *d.shown;
   if (r.fault) {
     const std::vector<std::string> lines = lines_of(r.fault->what());
-    const std::string who = lines.size() > 1 ? trimmed(lines[1]) : "";
-    if (r.fault->kind == simt::fault_kind::race)  // two threads: the line has no room for what they do
-      return r.fault->kernel + ", " + who.substr(0, who.find(") ", who.find("block")) + 1);
-    return r.fault->kernel + ", " + who.substr(0, who.find(": "));
+    std::string who = lines.size() > 1 ? trimmed(lines[1]) : "";
+    // Of two threads, the line has no room for what they do.
+    who = r.fault->kind == simt::fault_kind::race ? who.substr(0, who.find(") ", who.find("block")) + 1)
+                                                  : who.substr(0, who.find(": "));
+    who = std::regex_replace(who, std::regex(R"(\((\d+),0,0\))"), "$1");
+    return r.fault->kernel + ", " + who;
   }
   if (!r.refused.empty()) return "the launcher, before any kernel ran";
   if (!r.values_right() && r.check.worst.row >= 0 && !r.check.pass) {
@@ -511,7 +534,8 @@ std::string where_text(const diagnosis& d) {
     std::string text =
         fmt::format("row {}, col {}: got {}, want {}", e.row, e.col, value_text(e.got), value_text(e.want));
     if (std::isfinite(e.got) && e.want > 0)
-      text += fmt::format(", off by {:.2g} %", 100 * std::abs(e.got / e.want - 1));
+      text += e.got > 100 * e.want ? fmt::format(", {:.1g} times that", e.got / e.want)
+                                   : fmt::format(", off by {:.2g} %", 100 * std::abs(e.got / e.want - 1));
     return text;
   }
   if (!r.damage.empty()) return r.damage;
@@ -519,8 +543,11 @@ std::string where_text(const diagnosis& d) {
   for (const auto& l : r.launches) barriers += static_cast<std::int64_t>(l.barriers);
   for (const auto& c : r.claims) claimed += c.barriers;
   if (loaded(r) != r.model_reads || stored(r) != r.model_writes)
-    return fmt::format("values right; {} bytes read, {} claimed; {} written, {} claimed", loaded(r),
-                       r.model_reads, stored(r), r.model_writes);
+    return fmt::format("values right; bytes read {} of {}, written {} of {}", loaded(r), r.model_reads,
+                       stored(r), r.model_writes);
+  if (const simt::launch_record* l = r.scattered() ? r.scattered() : r.few_lanes())
+    return fmt::format("values and bytes right; {} bytes read in {} sectors", l->global_load.bytes,
+                       l->global_load.sectors);
   if (!r.launches.empty() && !r.claims.empty())
     return fmt::format("values right; grid {} block {} barriers {}, claimed {} {} {}", r.launches[0].grid,
                        r.launches[0].block, barriers, r.claims[0].grid, r.claims[0].block, claimed);

@@ -15,6 +15,7 @@
 #include "workbook/kernel_text.hpp"
 #include "workbook/prediction.hpp"
 #include "workbook/progress.hpp"
+#include "workbook/quiz.hpp"
 #include "workbook/style.hpp"
 #include "workbook/supervisor.hpp"
 
@@ -22,6 +23,8 @@ using namespace softmax;
 using namespace softmax::workbook;
 
 namespace {
+
+constexpr const char* prediction_step = "the prediction";
 
 struct request {
   std::string device = "auto";
@@ -106,19 +109,27 @@ int judge(const request& asked, const announce& step, const std::string& learner
     print(coloured(failure_text(d, stage, learner, kernel)));
     record_failure(done, stage.number, d, line_to_look_at(learner, kernel, d));
   }
+  // The learner's formulas run here, too, and may stop the program: what is known by now is kept.
+  done.save();
+  step(prediction_step);
   const grade reads = grade_formula(
       "reads", [](auto m, auto n) { return learners_prediction(m, n).reads; }, stage);
   const grade writes = grade_formula(
       "writes", [](auto m, auto n) { return learners_prediction(m, n).writes; }, stage);
   if (d.pass || reads.attempted || writes.attempted) {
     print("Prediction of the bytes, in elements\n");
-    for (const grade& g : {reads, writes}) print("  " + (g.right ? green(g.text) : g.text) + "\n");
+    for (const grade& g : {reads, writes}) {
+      const std::string text = folded(g.text, 78, 4);
+      print("  " + (g.right ? green(text) : text) + "\n");
+    }
   }
   if (reads.right && writes.right) done.set("prediction " + stage.number, "right");
   if (d.pass)
-    print(fmt::format("  next     : {}\n", reads.right && writes.right
-                                               ? "make quiz-" + stage.number
-                                               : "predict, then make exercise-" + stage.number + " again"));
+    print(fmt::format("  next     : {}\n",
+                      !(reads.right && writes.right)
+                          ? fmt::format("predict, then make exercise-{0} && ./exercise-{0}", stage.number)
+                      : done.all_correct(stage.number) ? "make map"
+                                                       : "make quiz-" + stage.number));
   done.save();
   return d.pass ? 0 : 1;
 }
@@ -164,13 +175,18 @@ int main(int argc, char** argv) {
       std::fputs(s.last_words.c_str(), stderr);
       return s.code;
     }
+    if (s.step == prediction_step) {
+      print(fmt::format(
+          "Prediction of the bytes\n  reads() or writes() {}: see the end of exercise.cuh\n",
+          s.how == supervised::end::crashed ? "stopped the program, " + s.signal : "does not end"));
+      return 1;
+    }
     diagnosis d{.label = "endless",
                 .evidence = fmt::format("no end after {:.0f} s, where it takes moments", asked.patience)};
     if (s.how == supervised::end::crashed) {
       d.label = "crash";
       const auto colon = s.last_words.find("processor: ");
-      const std::string why =
-          colon == std::string::npos ? "the program was killed" : s.last_words.substr(colon + 11);
+      const std::string why = colon == std::string::npos ? s.signal : s.last_words.substr(colon + 11);
       d.evidence = why.substr(0, why.find('\n'));
     }
     const std::vector<std::string> lines = lines_of(failure_text(d, stage, learner, kernel));

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <sstream>
 
 #include "harness/usage_error.hpp"
 
@@ -45,6 +46,22 @@ stage_folder find_stage(const fs::path& root, const std::string& number) {
     known += (known.empty() ? "" : ", ") + s.number;
   }
   throw usage_error(fmt::format("There is no stage {}: use one of {}.", number, known));
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) {
+    if (line.ends_with('\r')) line.pop_back();
+    lines.push_back(line);
+  }
+  return lines;
+}
+
+std::string trimmed(const std::string& text) {
+  const auto begin = text.find_first_not_of(" \t\r\n");
+  if (begin == std::string::npos) return "";
+  return text.substr(begin, text.find_last_not_of(" \t\r\n") - begin + 1);
 }
 
 std::string read_text(const fs::path& file) {

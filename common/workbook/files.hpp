@@ -28,4 +28,9 @@ std::string read_text(const std::filesystem::path& file);
 /// @throws usage_error with one sentence
 void write_text(const std::filesystem::path& file, const std::string& text);
 
+/// Lines without their ends, be those of Unix or of Windows.
+std::vector<std::string> lines_of(const std::string& text);
+/// Without the white space at both ends.
+std::string trimmed(const std::string& text);
+
 }  // namespace softmax::workbook

@@ -66,22 +66,6 @@ std::string placeholder(const region& r, const std::string& number) {
 
 }  // namespace
 
-std::vector<std::string> lines_of(const std::string& text) {
-  std::vector<std::string> lines;
-  std::istringstream in(text);
-  for (std::string line; std::getline(in, line);) {
-    if (line.ends_with('\r')) line.pop_back();
-    lines.push_back(line);
-  }
-  return lines;
-}
-
-std::string trimmed(const std::string& text) {
-  const auto begin = text.find_first_not_of(" \t\r\n");
-  if (begin == std::string::npos) return "";
-  return text.substr(begin, text.find_last_not_of(" \t\r\n") - begin + 1);
-}
-
 std::string todo_mark(const std::string& number, const region& r) {
   return "TODO(" + std::to_string(std::stoi(number)) + r.name + ")";
 }
@@ -202,10 +186,12 @@ wrong_solution parse_wrong_solution(const std::string& name, const std::string& 
         w.expect = value;
       else if (key == "warp")
         w.warp = std::stoi(value);
+      else if (key == "types" && value == "all")
+        w.all_types = true;
       else if (key == "why")
         w.why = value;
       else
-        throw std::runtime_error(name + ": '" + key + "' is none of expect, warp, why");
+        throw std::runtime_error(name + ": '" + line + "' is none of expect, warp, types: all, why");
     } else if (trimmed(line).empty()) {
       fresh = true;
     } else if (line[0] == '-' || line[0] == '+') {

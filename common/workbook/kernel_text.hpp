@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "workbook/files.hpp"
+
 namespace softmax::workbook {
 
 /// A part of the kernel that the learner writes.
@@ -35,9 +37,6 @@ std::vector<region> open_regions(const std::string& learner, const std::string& 
 /// The code of the text: no comments, no blank lines, single spaces.
 std::vector<std::string> code_lines(const std::string& text);
 
-std::vector<std::string> lines_of(const std::string& text);
-std::string trimmed(const std::string& text);
-
 /// A change of some lines, as in a unified diff without context: lines with '-' must stand in the kernel
 /// exactly once, one below the other, whatever their indentation; lines with '+' take their place.
 struct edit {
@@ -48,6 +47,7 @@ struct edit {
 struct wrong_solution {
   std::string name, expect, why;
   int warp = 32;  ///< lanes, where it shows
+  bool all_types = false;  ///< tried with 16-bit storage, too
   std::vector<edit> edits;
 };
 wrong_solution parse_wrong_solution(const std::string& name, const std::string& text);

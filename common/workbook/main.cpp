@@ -63,7 +63,16 @@ int ask_quiz(const std::filesystem::path& root, const std::string& number,
     std::cout << fmt::format("\nThe answers ended after {} of {} questions: nothing was recorded.\n", r.asked,
                              r.total);
   }
-  std::cout << fmt::format("\n{} / {} correct\n", r.correct, r.total) << std::flush;
+  std::cout << fmt::format("\n{} / {} correct\n", r.correct, r.total);
+  if (r.complete()) {
+    const step next = next_step(root, progress(root));
+    std::cout << "next: "
+              << bold(r.correct < r.total    ? fmt::format("make quiz-{} again", s.number)
+                      : next.command.empty() ? "make map: all is done"
+                                             : next.command)
+              << "\n";
+  }
+  std::cout << std::flush;
   if (!std::cout)
     throw usage_error("The result could not be written to standard output: check the pipe or the disk.");
   return r.correct == r.total ? 0 : 1;

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
+#include <utility>
 #include <vector>
 
 namespace softmax::workbook {
@@ -43,11 +45,24 @@ std::optional<terms> terms_of(const formula& f) {
   return t;
 }
 
-/// "subtract_max, divide": the kernels in which the count has such a term.
+/// "reduce_rows twice, divide": the kernels in which the count has such a term, and how many of it.
 std::string kernels_with(const stage_info& stage, bool reads, std::int64_t element_count::*term) {
+  std::vector<std::pair<std::string, std::int64_t>> found;
+  for (const kernel_model& k : stage.launches) {
+    const std::int64_t times = (reads ? k.reads() : k.writes()).*term;
+    const auto same =
+        std::find_if(found.begin(), found.end(), [&](const auto& f) { return f.first == k.kernel; });
+    if (same != found.end())
+      same->second += times;
+    else if (times > 0)
+      found.emplace_back(k.kernel, times);
+  }
   std::string names;
-  for (const kernel_model& k : stage.launches)
-    if ((reads ? k.reads() : k.writes()).*term > 0) names += (names.empty() ? "" : ", ") + k.kernel;
+  for (const auto& [name, times] : found)
+    names += (names.empty() ? "" : ", ") + name +
+             (times == 1   ? ""
+              : times == 2 ? " twice"
+                           : fmt::format(" {} times", times));
   return names.empty() ? "no kernel" : names;
 }
 

@@ -161,7 +161,8 @@ constexpr std::size_t width = 78;
 std::optional<std::pair<bool, std::string>> judge_answer(const question& q, const gpu_facts& gpu,
                                                          const std::string& answer) {
   if (!q.choices.empty()) {
-    const std::string letter = trimmed(answer);
+    std::string letter = trimmed(answer);
+    if (letter.size() == 2 && (letter[1] == ')' || letter[1] == '.')) letter.pop_back();
     const std::size_t index =
         letter.size() == 1 ? static_cast<std::size_t>(std::tolower(letter[0]) - 'a') : 99;
     if (index >= q.choices.size()) return std::nullopt;
@@ -192,8 +193,8 @@ quiz_result hold_quiz(const std::vector<question>& questions, const gpu_facts& g
     out << "\n"
         << bold(fmt::format("{}. ", result.asked + 1)) << folded(filled(q.ask, gpu), width, 3) << "\n";
     for (std::size_t i = 0; i < q.choices.size(); ++i)
-      out << "   " << static_cast<char>('a' + i) << ") "
-          << folded(filled(q.choices[i].text, gpu), width - 6, 6) << "\n";
+      out << "   " << static_cast<char>('a' + i) << ") " << folded(filled(q.choices[i].text, gpu), width, 6)
+          << "\n";
     const std::string ask = q.choices.empty()
                                 ? "a number"
                                 : fmt::format("a to {}", static_cast<char>('a' + q.choices.size() - 1));
@@ -201,6 +202,7 @@ quiz_result hold_quiz(const std::vector<question>& questions, const gpu_facts& g
       if (prompts) out << "   " << ask << ": " << std::flush;
       std::string answer;
       if (!std::getline(in, answer) || interrupted()) return result;
+      if (!prompts) out << "   " << ask << ": " << trimmed(answer).substr(0, 40) << "\n";
       const auto verdict = judge_answer(q, gpu, answer);
       if (!verdict) {
         out << "   '" << trimmed(answer).substr(0, 40) << "' is no answer here: write " << ask << ".\n";
@@ -209,7 +211,7 @@ quiz_result hold_quiz(const std::vector<question>& questions, const gpu_facts& g
       ++result.asked;
       result.correct += verdict->first;
       const std::string head = verdict->first ? "right. " : "wrong. ";
-      out << "   " << (verdict->first ? green(head) : red(head)) << folded(verdict->second, width - 10, 10)
+      out << "   " << (verdict->first ? green(head) : red(head)) << folded(verdict->second, width, 10)
           << "\n";
       break;
     }

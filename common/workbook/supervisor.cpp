@@ -67,6 +67,7 @@ supervised supervise(double patience_seconds, const std::function<int(const anno
   }
   if (result.how != supervised::end::endless && !shared->finished) result.how = supervised::end::crashed;
   result.code = WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+  result.signal = WIFSIGNALED(status) ? strsignal(WTERMSIG(status)) : "the program ended early";
   result.step = shared->step;
   char piece[4096];
   lseek(words, 0, SEEK_SET);

@@ -11,6 +11,7 @@ struct supervised {
   enum class end { finished, endless, crashed } how = end::finished;
   int code = 0;  ///< what the body returned
   std::string step;  ///< what it was doing last
+  std::string signal;  ///< where it crashed, what ended it, such as "Segmentation fault"
   std::string last_words;  ///< its standard error
 };
 
