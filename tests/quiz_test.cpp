@@ -217,7 +217,7 @@ const std::map<std::string, std::function<finding(const gpu_facts&)>>& experimen
        }},
       {"fence-or-barrier",
        [](const gpu_facts&) {
-         const bool early = faults(simt::fault_kind::uninitialised, 64, nothing_waits);
+         const bool early = faults(simt::fault_kind::race, 64, nothing_waits);
          REQUIRE(on_device(64, 32, a_barrier_waits)[0] == 2.0f);
          return named(early ? "too early" : "same");
        }},

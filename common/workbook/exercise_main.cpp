@@ -176,9 +176,8 @@ int main(int argc, char** argv) {
       return s.code;
     }
     if (s.step == prediction_step) {
-      print(fmt::format(
-          "Prediction of the bytes\n  reads() or writes() {}: see the end of exercise.cuh\n",
-          s.how == supervised::end::crashed ? "stopped the program, " + s.signal : "does not end"));
+      print(fmt::format("Prediction of the bytes\n  reads() or writes(), at the end of exercise.cuh, {}\n",
+                        s.how == supervised::end::crashed ? "crashed: " + s.signal : "does not end"));
       return 1;
     }
     diagnosis d{.label = "endless",
