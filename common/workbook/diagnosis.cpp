@@ -520,9 +520,10 @@ std::string where_text(const diagnosis& d) {
   if (r.fault) {
     const std::vector<std::string> lines = lines_of(r.fault->what());
     std::string who = lines.size() > 1 ? trimmed(lines[1]) : "";
-    if (r.fault->kind == simt::fault_kind::race)  // two threads: the line has no room for what they do
-      who = who.substr(0, who.find(") ", who.find("block")) + 1);
-    who = std::regex_replace(who.substr(0, who.find(": ")), std::regex(R"(\((\d+),0,0\))"), "$1");
+    // Of two threads, the line has no room for what they do.
+    who = r.fault->kind == simt::fault_kind::race ? who.substr(0, who.find(") ", who.find("block")) + 1)
+                                                  : who.substr(0, who.find(": "));
+    who = std::regex_replace(who, std::regex(R"(\((\d+),0,0\))"), "$1");
     return r.fault->kernel + ", " + who;
   }
   if (!r.refused.empty()) return "the launcher, before any kernel ran";
