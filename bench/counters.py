@@ -13,7 +13,6 @@ Exit codes: 0 equal, 1 a difference, 2 a wrong command or a missing program, 3 c
 """
 import argparse
 import csv
-import datetime
 import io
 import json
 import os
@@ -23,7 +22,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+import records
+from records import ROOT
 
 # (name here, Nsight Compute's name, path in the simulator's launch record)
 COMPARED = [
@@ -162,13 +162,9 @@ def main():
         print("differs:", *d)
     print(f"{total - len(different)} of {total} counts are equal")
     if args.json:
-        date = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
         commit = results[0]["commit"]  # of the program, which need not be that of the folder
-        target = Path(args.json)
-        unfinished = target.with_name(target.name + ".unfinished")
         try:
-            unfinished.write_text(json.dumps({"device": describe_device(), "commit": commit, "date": date, "results": results}, indent=1) + "\n")
-            unfinished.replace(target)
+            records.write(args.json, {"device": describe_device(), "commit": commit, "date": records.now(), "results": results})
         except OSError as problem:
             stop(2, f"cannot write {args.json}: {problem.strerror}.")
     return 1 if different else 0

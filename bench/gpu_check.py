@@ -7,7 +7,6 @@ in 100 runs, compute-sanitizer, and the simulator's counts against the hardware'
 Exit codes: 0 all of it is right, 1 something is not, 2 a wrong command.
 """
 import argparse
-import datetime
 import json
 import os
 import re
@@ -18,6 +17,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import counters
+import records
 
 WIDTHS = [1, 31, 32, 33, 63, 64, 65, 127, 128, 129, 781, 1000, 1023, 1024, 1025, 2048, 4097, 8192, 12672, 32768, 50257, 128256,
           200000, 1048576]
@@ -87,13 +87,6 @@ def sanitize(binary, tool):
     return results
 
 
-def write(path, report):
-    """After each part, so that a run that is cut short keeps what it found."""
-    unfinished = Path(path + ".unfinished")
-    unfinished.write_text(json.dumps(report, indent=1) + "\n")
-    unfinished.replace(path)
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", default="build", help="build folder with bin/")
@@ -116,9 +109,8 @@ def main():
         counters.stop(2, "there is no working NVIDIA GPU here (nvidia-smi does not answer): run this on a machine that has one.")
     counters.find_program = lambda stage: binaries / stage
 
-    commit = args.commit or run(["git", "-C", counters.ROOT, "describe", "--always", "--dirty", "--abbrev=12"]).stdout.strip()
-    report = {"device": counters.describe_device(), "commit": commit,
-              "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+    # Written after each part, so that a run that is cut short keeps what it found.
+    report = {"device": counters.describe_device(), "commit": args.commit or records.commit(), "date": records.now(),
               "contract": [], "shapes": [], "widths": [], "steady": [], "sanitizer": [], "counters": []}
     good = True
     pairs = [tuple(map(int, s.split("x"))) for s in args.shapes.split(",")]
@@ -130,7 +122,7 @@ def main():
                 good &= result.get("pass", False)
                 report["shapes"].append(result)
                 print(f"{stage} {m}x{n} {dtype}: {'right' if result.get('pass') else 'WRONG ' + str(result)[:300]}", flush=True)
-        write(args.out, report)
+        records.write(args.out, report)
         if "widths" not in args.skip:
             many = [n for n in WIDTHS if args.only_many <= n <= args.widest_of_many]
             for dtype in args.dtype.split(","):
@@ -138,7 +130,7 @@ def main():
                     result = widths(binaries / stage, rows, columns, dtype)
                     good &= not result["wrong"]
                     report["widths"].append(result)
-                    write(args.out, report)
+                    records.write(args.out, report)
                     print(stage, dtype, "rows", rows, len(result["verified"]), "shapes right,", len(result["refused"]), "refused",
                           f"WRONG {result['wrong']}" if result["wrong"] else "", flush=True)
         if "steady" not in args.skip:
@@ -166,7 +158,7 @@ def main():
                     differences = [c[name]["difference"] for c in result["launches"] for name, _, _ in counters.COMPARED]
                     good &= not any(differences)
                     print(stage, f"{m}x{n}", dtype, "counters", "equal" if not any(differences) else f"DIFFER {differences}", flush=True)
-        write(args.out, report)
+        records.write(args.out, report)
     print("all right" if good else "NOT all right")
     return 0 if good else 1
 

@@ -7,7 +7,6 @@ The first and last rows and a sample between them are verified. A case for which
 with the sentence of the program. Exit codes: 0 all right or skipped, 1 a wrong result, 2 a wrong command.
 """
 import argparse
-import datetime
 import json
 import subprocess
 import sys
@@ -16,6 +15,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import counters
+import records
 
 # (what, rows, columns, dtype, distribution, stages)
 CASES = [
@@ -38,10 +38,7 @@ def main():
     parser.add_argument("--out", required=True)
     args = parser.parse_args()
     programs = Path(args.build) / "bin"
-    commit = args.commit or subprocess.run(["git", "-C", str(counters.ROOT), "describe", "--always", "--dirty", "--abbrev=12"],
-                                           capture_output=True, text=True).stdout.strip()
-    report = {"device": counters.describe_device(), "commit": commit,
-              "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"), "cases": []}
+    report = {"device": counters.describe_device(), "commit": args.commit or records.commit(), "date": records.now(), "cases": []}
     good = True
     for what, rows, cols, dtype, dist, stages in CASES:
         for number in stages.split(",") if any(w in what for w in args.only.split(",")) else []:
@@ -62,10 +59,7 @@ def main():
             good &= entry["verdict"] in ("right", "skipped")
             report["cases"].append(entry)
             print(f"stage {number} {rows}x{cols} {dtype}: {entry['verdict']} {entry.get('says', '')} ({entry['seconds']} s)", flush=True)
-            target = Path(args.out)
-            unfinished = target.with_name(target.name + ".unfinished")
-            unfinished.write_text(json.dumps(report, indent=1) + "\n")
-            unfinished.replace(target)
+            records.write(args.out, report)
     return 0 if good else 1
 
 

@@ -8,8 +8,6 @@ CUDA graphs, medians of device events, a sample of rows checked in fp64 before a
 is installed. Exit codes: 0 measured, 1 a wrong result, 2 a wrong command, 77 nothing to measure with here.
 """
 import argparse
-import datetime
-import json
 import os
 import platform
 import statistics
@@ -17,6 +15,8 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+
+import records
 
 try:
     import torch
@@ -197,7 +197,7 @@ def describe():
     query = subprocess.run(["nvidia-smi", "--query-gpu=clocks.sm,clocks.mem,driver_version", "--format=csv,noheader,nounits", "-i", "0"],
                            capture_output=True, text=True)
     clocks = [v.strip() for v in query.stdout.split(",")] if query.returncode == 0 else ["", "", ""]
-    return {"date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"), "host_name": platform.node(),
+    return {"date": records.now(), "host_name": platform.node(),
             "executable": "bench/peers.py", "num_cpus": os.cpu_count(), "library_build_type": "release", "program": "peers",
             "backend": "cuda", "device": properties.name, "architecture": f"sm_{properties.major}{properties.minor}",
             "toolkit": torch.version.cuda or "", "driver": clocks[2], "clock_sm_mhz": clocks[0], "clock_memory_mhz": clocks[1],
@@ -235,11 +235,10 @@ def main():
                 print(f"peers: {dtype} {rows}x{cols}", file=sys.stderr, flush=True)
     except KeyboardInterrupt:
         interrupted = True
-    report["context"].update({k: describe()[k] for k in ("clock_sm_mhz", "clock_memory_mhz")})
-    unfinished = target.with_name(target.name + ".unfinished")
+    at_the_end = describe()
+    report["context"].update({k: at_the_end[k] for k in ("clock_sm_mhz", "clock_memory_mhz")})
     try:
-        unfinished.write_text(json.dumps(report, indent=1, allow_nan=False) + "\n")
-        unfinished.replace(target)
+        records.write(target, report)
     except OSError as problem:
         stop(2, f"cannot write {args.out}: {problem.strerror}.")
     if late:

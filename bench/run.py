@@ -17,7 +17,9 @@ import sys
 import time
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+import records
+from records import ROOT
+
 LIES = "allocate,cold,l2,nosync,zeros"
 TUNED_WIDTHS = (32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768)
 
@@ -134,7 +136,7 @@ def tune(programs, device, target, elements, progress):
         if whole:
             whole["tuned"] += one["tuned"]
         whole = whole or one
-    target.write_text(json.dumps(whole, indent=1) + "\n")
+    records.write(target, whole)
     return True
 
 

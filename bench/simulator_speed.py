@@ -8,7 +8,6 @@ of a few rows is subtracted. The fastest of several runs counts, and for what ch
 work on the machine matters little. Exit codes: 0 measured, 1 a wrong result or a goal missed, 2 a missing program.
 """
 import argparse
-import datetime
 import json
 import math
 import os
@@ -21,7 +20,9 @@ import tempfile
 import time
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+import records
+from records import ROOT
+
 KERNEL = ROOT / "bench" / "oclgrind" / "softmax.cl"
 MOST_SLOWDOWN = 3  # of checking against not checking
 LEAST_LEAD = 10  # over Oclgrind
@@ -122,15 +123,11 @@ def main():
         print("oclgrind-kernel is not installed: no comparison")
     result["machine"] = {"processor": next((line.split(":")[1].strip() for line in open("/proc/cpuinfo") if "model name" in line),
                                            platform.processor()), "cores": os.cpu_count(), "load": os.getloadavg()[0]}
-    result["date"] = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
-    result["commit"] = subprocess.run(["git", "-C", str(ROOT), "describe", "--always", "--dirty", "--abbrev=12"],
-                                      capture_output=True, text=True).stdout.strip()
+    result["date"] = records.now()
+    result["commit"] = records.commit()
     if args.json:
-        target = Path(args.json)
-        unfinished = target.with_name(target.name + ".unfinished")
         try:
-            unfinished.write_text(json.dumps(result, indent=1) + "\n")
-            unfinished.replace(target)
+            records.write(args.json, result)
         except OSError as problem:
             stop(2, f"cannot write {args.json}: {problem.strerror}.")
     return 0 if goals else 1
