@@ -8,9 +8,9 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
-#include <map>
 #include <memory>
 
+#include "harness/command.hpp"
 #include "harness/occupancy.hpp"
 #include "harness/usage_error.hpp"
 #include "measure.hpp"
@@ -41,20 +41,9 @@ struct arguments {
   bool warm = false;
 };
 
-std::vector<std::string> split(const std::string& text) {
-  std::vector<std::string> parts{""};
-  for (char c : text) {
-    if (c == ',')
-      parts.emplace_back();
-    else
-      parts.back() += c;
-  }
-  return parts;
-}
-
 std::vector<std::int64_t> numbers(const std::string& option, const std::string& text) {
   std::vector<std::int64_t> values;
-  for (const std::string& part : split(text)) {
+  for (const std::string& part : split(text, ',')) {
     std::int64_t value = 0;
     const auto [end, problem] = std::from_chars(part.data(), part.data() + part.size(), value);
     if (problem != std::errc() || end != part.data() + part.size() || value < 1)
@@ -157,19 +146,16 @@ void report_sample(benchmark::State& state, const measured& m, const bench_point
   state.counters["cols"] = static_cast<double>(p.shape.cols);
   state.counters["bytes_per_call"] = moved;
   if (!copy) {
-    double model = 0;
-    for (const auto& k : stage.launches)
-      model += static_cast<double>(k.read_bytes(p.shape, p.type) + k.write_bytes(p.shape, p.type));
-    if (model > 0) state.counters["model_bytes"] = model;
+    const std::int64_t model = stage.read_bytes(p.shape, p.type) + stage.write_bytes(p.shape, p.type);
+    if (model > 0) state.counters["model_bytes"] = static_cast<double>(model);
     state.counters["max_ulp"] = m.check.largest_ulp;
   }
   if (m.counted) set_counts(state, m, device);
   if (seconds > 0) {
     const double rate = moved / seconds;
     state.counters["bytes_per_second"] = rate;
-    if (m.copy.best > 0)
-      state.counters["of_copy"] = rate / (2.0 * static_cast<double>(m.copy.bytes) / m.copy.best);
-    const double peak = device.gpu ? device.gpu->peak_bytes_per_second : device.facts.peak_bytes_per_second;
+    if (m.copy.best > 0) state.counters["of_copy"] = rate / m.copy.bytes_per_second();
+    const double peak = device.peak_bytes_per_second();
     if (peak > 0) state.counters["of_peak"] = rate / peak;
     state.counters["samples"] = static_cast<double>(samples.size());
   }
@@ -207,13 +193,11 @@ void register_point(const std::string& series, const bench_point& point, const s
 /// What `nvidia-smi` says after a moment of work; empty where it is not there.
 std::vector<std::string> clocks_of(const simt::device& facts) {
   const std::string command = fmt::format(
-      "nvidia-smi --query-gpu=clocks.sm,clocks.mem,driver_version --format=csv,noheader,nounits -i {} 2> "
-      "/dev/null",
+      "nvidia-smi --query-gpu=clocks.sm,clocks.mem,driver_version --format=csv,noheader,nounits -i {}",
       facts.index);
-  std::unique_ptr<std::FILE, int (*)(std::FILE*)> pipe(popen(command.c_str(), "r"), pclose);
-  char line[256] = "";
-  if (!pipe || !std::fgets(line, sizeof line, pipe.get())) return {};
-  std::vector<std::string> values = split(line);
+  const command_output answer = run_command(command);
+  if (answer.exit_code != 0) return {};
+  std::vector<std::string> values = split(answer.text, ',');
   for (std::string& v : values) {
     v.erase(0, v.find_first_not_of(' '));
     v.erase(v.find_last_not_of(" \n") + 1);
@@ -244,8 +228,7 @@ void add_context(const arguments& a, const stage_info& stage, chosen_device& dev
   add("driver", !clocks.empty() ? clocks[2] : device.simulated ? "" : simt::version_text(f.driver_version));
   add("clock_sm_mhz", clocks.empty() ? "" : clocks[0]);
   add("clock_memory_mhz", clocks.empty() ? "" : clocks[1]);
-  const double peak = device.gpu ? device.gpu->peak_bytes_per_second : f.peak_bytes_per_second;
-  add("peak_bytes_per_second", fmt::format("{:.0f}", peak));
+  add("peak_bytes_per_second", fmt::format("{:.0f}", device.peak_bytes_per_second()));
   add("l2_bytes", fmt::format("{}", device.simulated && device.gpu ? device.gpu->l2 : f.l2_bytes));
   add("commit", SOFTMAX_COMMIT);
   add("build_type", SOFTMAX_BUILD_TYPE);
@@ -297,7 +280,7 @@ void register_all(const arguments& a, const stage_info& stage, chosen_device& de
   const auto keeper = std::make_shared<point_keeper>(stage, device);
   std::vector<std::string> lies;
   if (!a.lie.empty()) {
-    lies = split(a.lie);
+    lies = split(a.lie, ',');
     for (const std::string& name : lies)
       if (std::none_of(timing_lies().begin(), timing_lies().end(),
                        [&](const auto& l) { return l.name == name; })) {
@@ -312,7 +295,7 @@ void register_all(const arguments& a, const stage_info& stage, chosen_device& de
   } else {
     lies.emplace_back();
   }
-  for (const std::string& name : split(a.types)) {
+  for (const std::string& name : split(a.types, ',')) {
     const auto type = parse_dtype(name);
     if (!type) throw usage_error(fmt::format("--dtype {} is not known: use f32, f16 or bf16.", name));
     for (const shape_2d& s : shapes_of(a, device.simulated))

@@ -31,6 +31,9 @@ struct copy_times {
   std::vector<double> samples;  ///< of the kernel that took it
   std::string which;  ///< the kernel that took it
   std::size_t bytes = 0;  ///< read, and as many written
+
+  /// Read and written bytes over time, where a copy was timed.
+  double bytes_per_second() const { return 2.0 * static_cast<double>(bytes) / best; }
 };
 
 /// Not thread-safe; one thread drives it. Calls throw simt::error when the runtime fails.

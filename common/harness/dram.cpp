@@ -1,29 +1,17 @@
 #include "harness/dram.hpp"
 
 #include <fmt/format.h>
-#include <glob.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <cstdlib>
-#include <memory>
+
+#include "harness/command.hpp"
 
 namespace softmax {
 namespace {
 
 const std::string read_metric = "dram__bytes_read.sum", write_metric = "dram__bytes_write.sum";
-
-std::vector<std::string> split(const std::string& text, char separator) {
-  std::vector<std::string> parts{""};
-  for (char c : text)
-    if (c == separator)
-      parts.emplace_back();
-    else
-      parts.back() += c;
-  return parts;
-}
 
 /// The cells of a line of quoted, comma-separated values.
 std::vector<std::string> cells(const std::string& line) {
@@ -40,41 +28,10 @@ std::vector<std::string> cells(const std::string& line) {
   return values;
 }
 
-std::string shell_quoted(const std::string& text) {
-  std::string out = "'";
-  for (char c : text) out += c == '\'' ? "'\\''" : std::string(1, c);
-  return out + "'";
-}
-
-/// Nsight Compute, on the PATH or where its packages put it; empty if there is none.
-std::string find_ncu() {
-  std::vector<std::string> candidates;
-  if (const char* path = std::getenv("PATH"))
-    for (const std::string& folder : split(path, ':')) candidates.push_back(folder + "/ncu");
-  candidates.emplace_back("/usr/local/cuda/bin/ncu");
-  glob_t found{};
-  if (glob("/opt/nvidia/nsight-compute/*/ncu", 0, nullptr, &found) == 0)
-    for (std::size_t i = 0; i < found.gl_pathc; ++i) candidates.emplace_back(found.gl_pathv[i]);
-  globfree(&found);
-  const auto usable = [](const std::string& file) { return access(file.c_str(), X_OK) == 0; };
-  const auto first = std::find_if(candidates.begin(), candidates.end(), usable);
-  return first == candidates.end() ? "" : *first;
-}
-
 std::string this_program() {
   char path[4096];
   const ssize_t length = readlink("/proc/self/exe", path, sizeof path);
   return length > 0 ? std::string(path, static_cast<std::size_t>(length)) : "";
-}
-
-/// Standard output and error of a command, and whether it succeeded.
-std::pair<std::string, bool> output_of(const std::string& command) {
-  std::FILE* pipe = popen((command + " 2>&1").c_str(), "r");
-  if (!pipe) return {"", false};
-  std::string text;
-  char piece[4096];
-  for (std::size_t n; (n = std::fread(piece, 1, sizeof piece, pipe)) > 0;) text.append(piece, n);
-  return {text, pclose(pipe) == 0};
 }
 
 }  // namespace
@@ -137,9 +94,10 @@ dram_traffic measure_dram(const planned_run& run, const options& o, const stage_
                            run.shape.cols, name_of(run.type), shell_quoted(o.distribution), o.seed);
   if (o.plan.warps > 0) command += fmt::format(" --warps {}", o.plan.warps);
   if (o.plan.rows > 0) command += fmt::format(" --rows-per-block {}", o.plan.rows);
-  const auto [text, good] = output_of(command);
-  t = parse_counters(text, stage.launches.size());
-  if (!good && t.why_not.empty()) t.why_not = "Nsight Compute failed: run bench/counters.py to see why";
+  const command_output seen = run_command(command);
+  t = parse_counters(seen.text, stage.launches.size());
+  if (seen.exit_code != 0 && t.why_not.empty())
+    t.why_not = "Nsight Compute failed: run bench/counters.py to see why";
   return t;
 }
 

@@ -39,17 +39,6 @@ std::string ledger_line(const std::string& label, const std::string& reads, doub
                      writes, size_text(write_bytes), total, size_text(read_bytes + write_bytes));
 }
 
-double model_read_bytes(const run_result& r, const stage_info& stage) {
-  double sum = 0;
-  for (const auto& k : stage.launches) sum += static_cast<double>(k.read_bytes(r.shape, r.type));
-  return sum;
-}
-double model_write_bytes(const run_result& r, const stage_info& stage) {
-  double sum = 0;
-  for (const auto& k : stage.launches) sum += static_cast<double>(k.write_bytes(r.shape, r.type));
-  return sum;
-}
-
 /// Why more sectors move than were asked for; one line each.
 std::string sector_reasons(const run_result& r, const stage_info& stage, const options& o) {
   const auto row_bytes = [&](std::int64_t ld) { return ld * static_cast<std::int64_t>(size_of(r.type)); };
@@ -78,8 +67,9 @@ void append_ledger(std::string& out, const run_result& r, const stage_info& stag
                      static_cast<double>(unfused.read_bytes(r.shape, r.type)), unfused.writes().text(),
                      static_cast<double>(unfused.write_bytes(r.shape, r.type)),
                      (unfused.reads() + unfused.writes()).text());
-  out += ledger_line("this stage's model", stage.reads().text(), model_read_bytes(r, stage),
-                     stage.writes().text(), model_write_bytes(r, stage),
+  out += ledger_line("this stage's model", stage.reads().text(),
+                     static_cast<double>(stage.read_bytes(r.shape, r.type)), stage.writes().text(),
+                     static_cast<double>(stage.write_bytes(r.shape, r.type)),
                      (stage.reads() + stage.writes()).text());
   if (r.counted) {
     const ledger& l = *r.counted;
@@ -187,10 +177,10 @@ void append_time(std::string& out, const run_result& r, const chosen_device& d, 
                      size_text(static_cast<double>(d.facts.l2_bytes)));
   out += fmt::format("        {:.1f} GB/s useful (2MN)", rate * 1e-9);
   if (t.copy.best > 0) {
-    const double roof = 2.0 * static_cast<double>(t.copy.bytes) / t.copy.best;
+    const double roof = t.copy.bytes_per_second();
     out += fmt::format(" = {:.3f} of a copy, {:.1f} GB/s ({})", rate / roof, roof * 1e-9, t.copy.which);
   }
-  const double peak = d.gpu ? d.gpu->peak_bytes_per_second : d.facts.peak_bytes_per_second;
+  const double peak = d.peak_bytes_per_second();
   if (peak > 0)
     out += fmt::format("\n        = {:.3f} of the {:.2f} TB/s peak{}", rate / peak, peak * 1e-12,
                        d.gpu ? " in the datasheet" : " by its clock");
@@ -264,8 +254,8 @@ nlohmann::json run_json(const run_result& r, const stage_info& stage, const chos
                   {"why", to_string(v.worst.why)}}}};
   j["model"] = {{"reads", stage.reads().text()},
                 {"writes", stage.writes().text()},
-                {"read_bytes", model_read_bytes(r, stage)},
-                {"write_bytes", model_write_bytes(r, stage)}};
+                {"read_bytes", static_cast<double>(stage.read_bytes(r.shape, r.type))},
+                {"write_bytes", static_cast<double>(stage.write_bytes(r.shape, r.type))}};
   j["useful_bytes"] = useful_bytes(r.shape, r.type);
   if (r.counted) {
     nlohmann::json launches = nlohmann::json::array();
@@ -285,8 +275,7 @@ nlohmann::json run_json(const run_result& r, const stage_info& stage, const chos
         {"seconds", t.seconds},        {"fastest", t.fastest},       {"slowest", t.slowest},
         {"samples", t.samples},        {"cache", cache_state(t, d)}, {"rotated_bytes", t.rotated_bytes},
         {"copy_seconds", t.copy.best}, {"copy_bytes", t.copy.bytes}, {"copy_kernel", t.copy.which}};
-    const double roof =
-        t.copy.best > 0 ? 2.0 * static_cast<double>(t.copy.bytes) / t.copy.best : std::nan("");
+    const double roof = t.copy.best > 0 ? t.copy.bytes_per_second() : std::nan("");
     const double rate = static_cast<double>(j["useful_bytes"]) / t.seconds;
     j["time"]["bytes_per_second"] = rate;
     j["time"]["fraction_of_copy"] = rate / roof;

@@ -250,8 +250,7 @@ std::optional<best_fraction> best_of(const std::vector<run_result>& results, con
     if (!r.timed || !(r.timed->seconds > 0) || !(r.timed->copy.best > 0)) continue;
     const auto useful = static_cast<double>(useful_bytes(r.shape, r.type));
     if (useful < static_cast<double>(facts.l2_bytes)) continue;
-    const double roof = 2.0 * static_cast<double>(r.timed->copy.bytes) / r.timed->copy.best;
-    const double of_copy = useful / r.timed->seconds / roof;
+    const double of_copy = useful / r.timed->seconds / r.timed->copy.bytes_per_second();
     if (!best || of_copy > best->of_copy)
       best = {of_copy, fmt::format("{}, {}", shape_text(r.shape, r.type), facts.name)};
   }

@@ -23,6 +23,11 @@ struct chosen_device {
       nullptr;  ///< datasheet; on the simulator the GPU it stands for; nullptr: not in the table
   bool simulated = false;
   std::string note;  ///< why no GPU is used, where --device auto looked for one
+
+  /// Of its memory: by the datasheet, or by its clock where the table has none; 0 if neither is known.
+  double peak_bytes_per_second() const {
+    return gpu ? gpu->peak_bytes_per_second : facts.peak_bytes_per_second;
+  }
 };
 
 /// Picks the backend for --device. @throws usage_error if the one asked for cannot be used

@@ -42,6 +42,17 @@ element_count stage_info::writes() const {
   return sum;
 }
 
+std::int64_t stage_info::read_bytes(const matrix_shape& s, dtype t) const {
+  std::int64_t sum = 0;
+  for (const auto& k : launches) sum += k.read_bytes(s, t);
+  return sum;
+}
+std::int64_t stage_info::write_bytes(const matrix_shape& s, dtype t) const {
+  std::int64_t sum = 0;
+  for (const auto& k : launches) sum += k.write_bytes(s, t);
+  return sum;
+}
+
 std::string stage_problem(const stage_info& stage, const matrix_shape& s) {
   if (std::string problem = shape_problem(s); !problem.empty()) return problem;
   if (stage.widest_row == 0 || s.rows == 0 || s.cols <= stage.widest_row) return "";

@@ -66,6 +66,9 @@ struct stage_info {
 
   element_count reads() const;
   element_count writes() const;
+  /// What all launches together promise to move.
+  std::int64_t read_bytes(const matrix_shape& s, dtype t) const;
+  std::int64_t write_bytes(const matrix_shape& s, dtype t) const;
 };
 
 /// Why the stage does not take the shape, in one sentence; empty if it does.

@@ -1,12 +1,9 @@
 // One screen: what this machine has, and what each lack limits.
 #include <fmt/format.h>
-#include <sys/wait.h>
 
-#include <array>
-#include <cstdio>
-#include <cstdlib>
 #include <thread>
 
+#include "harness/command.hpp"
 #include "simt/sim/control.hpp"
 #include "workbook/commands.hpp"
 #include "workbook/files.hpp"
@@ -18,21 +15,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The first line that a command prints, errors included; its exit code.
-std::pair<std::string, int> first_line_of(const std::string& command, const std::string& containing = "") {
-  std::FILE* pipe = popen((command + " 2>&1").c_str(), "r");
-  if (!pipe) return {"", 1};
-  std::string found;
-  std::array<char, 1024> line;
-  while (std::fgets(line.data(), line.size(), pipe))
-    if (const std::string text = trimmed(line.data());
-        found.empty() && !text.empty() && text.find(containing) != std::string::npos)
-      found = text;
-  const int status = pclose(pipe);
-  return {found, WIFEXITED(status) ? WEXITSTATUS(status) : 1};
+/// The first line that says something, and `containing`; empty if none does.
+std::string first_line(const std::string& text, const std::string& containing = "") {
+  for (const std::string& line : lines_of(text))
+    if (const std::string said = trimmed(line); !said.empty() && said.find(containing) != std::string::npos)
+      return said;
+  return "";
 }
 
-bool on_path(const std::string& program) { return first_line_of("command -v " + program).second == 0; }
+bool on_path(const std::string& program) { return run_command("command -v " + program).exit_code == 0; }
 
 void row(const std::string& what, bool there, const std::string& text, const std::string& lack) {
   const std::string mark = there ? green("yes") : red("no ");
@@ -42,7 +33,7 @@ void row(const std::string& what, bool there, const std::string& text, const std
 }
 
 std::string version_of(const std::string& program) {
-  std::string line = first_line_of(program + " --version").first;
+  const std::string line = first_line(run_command(program + " --version").text);
   return line.empty() ? program : line;
 }
 
@@ -56,19 +47,15 @@ std::string built_stage(const fs::path& root) {
 
 void gpu(const std::string& stage, const std::string& vendor, const std::string& backend) {
   if (stage.empty()) return row(vendor + " GPU", false, "not asked", "run make stage-00 first");
-  const auto [answer, code] =
-      first_line_of("'" + stage + "' --device " + backend + " --rows 1 --cols 1 --no-time", "");
-  const auto [device, again] =
-      code == 0
-          ? first_line_of("'" + stage + "' --device " + backend + " --rows 1 --cols 1 --no-time", "device")
-          : std::pair(answer, code);
-  std::string why = answer;
+  const auto [text, code] =
+      run_command(shell_quoted(stage) + " --device " + backend + " --rows 1 --cols 1 --no-time");
+  std::string why = first_line(text);
   if (const auto colon = why.find(": "); code != 0 && colon != std::string::npos) why = why.substr(colon + 2);
   if (code != 0 && why.find(':') != std::string::npos) why = why.substr(0, why.find(':'));
   if (why.find("built without") != std::string::npos)
     why = "built without " + std::string(backend == "cuda" ? "CUDA" : "HIP") +
           "; its compiler was off or missing";
-  row(vendor + " GPU", code == 0, code == 0 ? device : why, "");
+  row(vendor + " GPU", code == 0, code == 0 ? first_line(text, "device") : why, "");
 }
 
 }  // namespace
@@ -90,7 +77,7 @@ int show_doctor(const fs::path& root) {
   const std::string stage = built_stage(root);
   gpu(stage, "NVIDIA", "cuda");
   gpu(stage, "AMD", "hip");
-  const bool ncu = on_path("ncu") || fs::exists("/usr/local/cuda/bin/ncu");
+  const bool ncu = !find_ncu().empty();
   bool admin_only = false;
   if (fs::exists("/proc/driver/nvidia/params"))
     admin_only = read_text("/proc/driver/nvidia/params").find("RmProfilingAdminOnly: 1") != std::string::npos;
