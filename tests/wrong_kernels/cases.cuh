@@ -69,7 +69,8 @@ void by_width(F f) {
 constexpr const char* global_races = "racecheck looks at shared memory only";
 constexpr const char* shuffles = "no tool looks at the lanes of a shuffle; synccheck knows barriers";
 constexpr const char* at_64 = "wrong with 64 lanes only, which no NVIDIA GPU has";
-constexpr const char* shared_values = "initcheck looks at shared memory from version 2025.4 on";
+constexpr const char* shared_values =
+    "initcheck looks at shared memory only where it has --initcheck-address-space";
 constexpr const char* host_pointers = "a GPU that reads the host's memory by itself takes it for right";
 
 using simt::launch;
