@@ -53,7 +53,7 @@ struct wrong_case {
   std::size_t in, out;  ///< elements of the two buffers
   bool filled;  ///< the first one is
   void (*wrong)(floats& in, floats& out);
-  void (*right)(floats& in, floats& out);  ///< null: has no twin, or its twin is right at this width only
+  void (*right)(floats& in, floats& out);  ///< null: it has no twin
   bool on_gpu = true;  ///< false: a warp of 32 lanes shows nothing, so no GPU of NVIDIA's is asked
 };
 
