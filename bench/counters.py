@@ -63,15 +63,12 @@ def find_ncu():
     stop(3, "Nsight Compute (ncu) was not found: install it, or read the sectors of --device sim instead.")
 
 
-def hardware(program, arguments, launches, compared=COMPARED):
-    """One dict a launch, metric name -> count."""
-    names = [m for _, m, _ in compared] + [m for _, m in DRAM]
-    metrics = ",".join(names)
+def profiled(command, launches, names):
+    """Runs a command under Nsight Compute. One dict a launch, metric name -> count."""
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "ncu.csv"
         command = [find_ncu(), "--clock-control", "none", "--csv", "--page", "raw", "--print-units", "base",
-                   "--launch-count", str(launches), "--metrics", metrics, "--log-file", str(log),
-                   str(program), *arguments, "--device", "cuda", "--no-time", "--json"]
+                   "--launch-count", str(launches), "--metrics", ",".join(names), "--log-file", str(log), *map(str, command)]
         run = subprocess.run(command, capture_output=True, text=True)
         text = log.read_text() if log.exists() else ""
     if "ERR_NVGPUCTRPERM" in text + run.stderr + run.stdout:
@@ -87,6 +84,12 @@ def hardware(program, arguments, launches, compared=COMPARED):
     return [{"kernel": r["Kernel Name"],
              **{m: int(float(r[m].replace(",", ""))) for m in names}}
             for r in rows]
+
+
+def hardware(program, arguments, launches, compared=COMPARED):
+    """The counters of a stage's launches."""
+    return profiled([program, *arguments, "--device", "cuda", "--no-time", "--json"], launches,
+                    [m for _, m, _ in compared] + [m for _, m in DRAM])
 
 
 def simulated(program, arguments):
