@@ -123,7 +123,8 @@ measured measure_unguarded(const bench_point& p, const stage_info& stage, chosen
   machine.run(first);
   const double first_call = since(begin);
   m.check = check_sample(machine, stage, p, first);
-  if (device.simulated) m.counted = hold_against_model(simt::records(), stage, p.shape, p.type);
+  if (device.simulated)
+    m.counted = hold_against_model(simt::records(), fitted(stage, p.shape, p.type, false), p.shape, p.type);
   if (!m.check.pass) {
     m.problem = wrong_text(m.check, "before");
     return m;

@@ -79,7 +79,7 @@ outcome check(const host_matrix& x, std::int64_t ld_out = -1, std::int64_t offse
   CHECK(v.elements == x.rows * x.cols);
   CHECK(o.damage == "");
   if (test_machine().name() == "sim")
-    CHECK(hold_against_model(o.launches, this_stage(), s, x.type).mismatch == "");
+    CHECK(hold_against_model(o.launches, fitted(this_stage(), s, x.type, false), s, x.type).mismatch == "");
   return o;
 }
 
@@ -87,7 +87,9 @@ void check_distribution(const std::string& dist, dtype t, std::int64_t rows, std
   check(make_input(dist, 7, t, rows, cols, cols));
 }
 
-constexpr std::int64_t most_blocks = 1 << 15;  // as the stages cap their grids
+/// As the stages cap their grids; stage 06 loses time where a block works on one row after another.
+std::int64_t most_blocks() { return this_stage().number == "06" ? 1 << 21 : 1 << 15; }
+constexpr std::int64_t most_parts = 128;  // of a row, where a stage splits it
 
 /// While it lives, the simulator looks at launches and runs none of them. No stage asks for shared memory of
 /// its own, whatever a device has, so it gets none.
@@ -110,7 +112,7 @@ class launches_alone {
 };
 
 /// Threads that share a row and columns that each of them holds, from a kernel's template arguments:
-/// <warp, items>, <warp, rows, items> or <warp, row threads, items>.
+/// <warp, items>, <warp, rows, items>, <warp, row threads, items>, or of stage 06.
 std::pair<int, int> share_of(const simt::launch_record& launch) {
   std::vector<int> numbers;
   const std::regex number("[0-9]+");
@@ -119,6 +121,7 @@ std::pair<int, int> share_of(const simt::launch_record& launch) {
     numbers.push_back(std::stoi(it->str()));
   const auto block = static_cast<int>(launch.block);
   if (numbers.size() == 2) return {block, numbers[1]};
+  if (numbers.size() == 5) return {numbers[1] ? numbers[1] : block, 4 * numbers[2]};
   if (numbers.size() != 3) return {0, 0};
   return {this_stage().tunable ? numbers[1] : block / numbers[1], numbers[2]};
 }
@@ -174,20 +177,21 @@ TEST_CASE("a model that is off by one M is found out, kernel by kernel", "[ledge
   const host_matrix x = make_input("normal", 1, dtype::f32, 7, 33, 33);
   const outcome o = run(x);
   const matrix_shape s{7, 33, 33, 33};
-  CHECK(hold_against_model(o.launches, this_stage(), s, dtype::f32).mismatch == "");
-  for (std::size_t k = 0; k < this_stage().launches.size(); ++k)
+  const stage_info stage = fitted(this_stage(), s, dtype::f32, false);
+  CHECK(hold_against_model(o.launches, stage, s, dtype::f32).mismatch == "");
+  for (std::size_t k = 0; k < stage.launches.size(); ++k)
     for (element_count kernel_model::*field : {&kernel_model::reads_storage, &kernel_model::reads_f32,
                                                &kernel_model::writes_storage, &kernel_model::writes_f32})
       for (std::int64_t change : {-1, 1}) {
-        stage_info wrong = this_stage();
+        stage_info wrong = stage;
         (wrong.launches[k].*field).m += change;
         const std::string mismatch = hold_against_model(o.launches, wrong, s, dtype::f32).mismatch;
         CHECK(mismatch.find(wrong.launches[k].kernel) != std::string::npos);
       }
-  stage_info renamed = this_stage();
+  stage_info renamed = stage;
   renamed.launches[0].kernel = "another";
   CHECK(hold_against_model(o.launches, renamed, s, dtype::f32).mismatch != "");
-  stage_info shorter = this_stage();
+  stage_info shorter = stage;
   shorter.launches.pop_back();
   CHECK(hold_against_model(o.launches, shorter, s, dtype::f32).mismatch != "");
 }
@@ -212,9 +216,9 @@ TEST_CASE("many rows of one column [T05]", "[contract]") {
   const bool gpu = test_machine().name() != "sim";
   set_warp_width(warp_widths().back());
   // More rows than the grid has blocks: some blocks take two.
-  const std::int64_t m = gpu ? 3000000 : most_blocks + 7;
+  const std::int64_t m = gpu ? 3000000 : most_blocks() + 7;
   const outcome o = check(make_input("normal", 3, dtype::f32, m, 1, 1));
-  for (const simt::launch_record& launch : o.launches) CHECK(launch.grid <= most_blocks);
+  for (const simt::launch_record& launch : o.launches) CHECK(launch.grid <= most_blocks());
 }
 
 TEST_CASE("an empty matrix succeeds and touches nothing [T06 T07]", "[contract]") {
@@ -431,7 +435,8 @@ TEST_CASE("the same row gives the same bits, alone or among others, run after ru
     const outcome a = check(few);
     const outcome b = run(more);
     const std::size_t bytes = a.y.data.size();
-    CHECK(std::equal(a.y.data.begin(), a.y.data.end(), b.y.data.begin()));
+    if (!this_stage().bits_depend_on_rows)
+      CHECK(std::equal(a.y.data.begin(), a.y.data.end(), b.y.data.begin()));
     CHECK(b.y.data.size() > bytes);
     for (int again = 0; again < (test_machine().name() == "sim" ? 2 : 20); ++again)
       CHECK(run(few).y.data == a.y.data);
@@ -669,7 +674,7 @@ TEST_CASE("every launch is one that each GPU takes, however many rows there are 
           "[contract][launch]") {
   if (test_machine().name() != "sim") return;  // the next test but one runs them
   // A launch on an AMD GPU has fewer than 2^32 threads.
-  static_assert(most_blocks * 1024 < (std::int64_t{1} << 32));
+  REQUIRE(most_blocks() * 1024 < (std::int64_t{1} << 32));
   for (int width : warp_widths()) {
     set_warp_width(width);
     launches_alone look;
@@ -677,12 +682,12 @@ TEST_CASE("every launch is one that each GPU takes, however many rows there are 
                            1100000000L, 2200000000L, 1L << 40})
       for (std::int64_t n : {1L, 2L, 500L, 1024L, 2049L, fit(20000), fit(200000)}) {
         const std::vector<simt::launch_record> launches = look.of(m, n);
-        CHECK(launches.size() == this_stage().launches.size());
+        CHECK(launches.size() == fitted(this_stage(), {m, n, n, n}, dtype::f32, false).launches.size());
         for (const simt::launch_record& launch : launches) {
           INFO(m << "x" << n << " " << launch.instance << " grid " << launch.grid << " block "
                  << launch.block);
           CHECK(launch.grid >= 1);
-          CHECK(launch.grid <= std::min(m, most_blocks));
+          CHECK(launch.grid <= std::min(this_stage().fit ? m * most_parts : m, most_blocks()));
           CHECK(launch.block % static_cast<unsigned>(width) == 0);
           CHECK(launch.shared_bytes == 0);
         }
@@ -705,7 +710,9 @@ TEST_CASE("every width has a kernel that holds it, and every kernel its widths [
         if (widest == 0) continue;
         const auto [row_threads, items] = share_of(launch);
         shares.insert({row_threads, items});
-        if (items * row_threads < n || (items > 1 && items / 2 * row_threads >= n))
+        const bool vectors = this_stage().number == "06";  // which keeps apart what does not fill one
+        if (items * row_threads < (vectors ? n / 4 * 4 : n) ||
+            (!vectors && items > 1 && items / 2 * row_threads >= n))
           FAIL(launch.instance << " for " << n << " columns");
         if (!this_stage().tunable) continue;
         const launch_plan rule = test_machine().rule(n);
@@ -717,7 +724,8 @@ TEST_CASE("every width has a kernel that holds it, and every kernel its widths [
     }
     std::set<std::string> named;
     for (const std::string& instance : entered) named.insert(instance.substr(0, instance.find('<')));
-    for (const kernel_model& k : this_stage().launches) CHECK(named.count(k.kernel) == 1);
+    for (const kernel_model& k : fitted(this_stage(), {5, 1, 1, 1}, dtype::f32, false).launches)
+      CHECK(named.count(k.kernel) == 1);
     std::set<std::pair<int, int>> expected;
     if (this_stage().number == "02")
       for (int items = 1; items <= 64; items *= 2) expected.insert({256, items});
@@ -753,7 +761,7 @@ TEST_CASE("each plan that is accepted is right, and the others are refused by na
           CHECK_THROWS_WITH(result(p.plan), Catch::Matchers::Contains("softmax_rows") ||
                                                 Catch::Matchers::Contains("a block has at most 1024"));
         if (p.why_not == "row does not fit")
-          CHECK_THROWS_WITH(result(p.plan), Catch::Matchers::Contains("stage 05"));
+          CHECK_THROWS_WITH(result(p.plan), Catch::Matchers::Contains("stage " + this_stage().wider));
       }
       // 96, 192, 384 and 768 threads a row become 128, 256, 512 and 1024.
       for (int warps : {96 / 32, 192 / 32, 384 / 32, 768 / 32})
@@ -784,7 +792,7 @@ TEST_CASE("rows too wide for one way of holding them go another [T10 T12]", "[co
     const stage_memory memory(test_machine(), this_stage(), host_matrix(t, 1, 1, 1), {1, 1, 1, 1});
     stage_call call = memory.call();
     call.shape = {m, n, n, n};
-    CHECK_THROWS_WITH(test_machine().run(call), Catch::Matchers::Contains("stage 05"));
+    CHECK_THROWS_WITH(test_machine().run(call), Catch::Matchers::Contains("stage " + this_stage().wider));
   };
   for (std::int64_t n : {10000, 13000, 16384, 25000, 57000, 58500}) right_or_refused(dtype::f32, 4, n);
   for (std::int64_t n : {1025, 1088, 2049, 4097, 8193, 16385, 102400, 128256, 131072, 151936})
@@ -798,9 +806,9 @@ TEST_CASE("rows wider than the stage can hold are refused by name, and the wides
   for (int width : warp_widths()) {
     set_warp_width(width);
     for (dtype t : all_types) check_distribution("normal", t, 2, widest);
-    CHECK_THROWS_WITH(
-        run(make_input("normal", 1, dtype::f32, 1, widest + 1, widest + 1)),
-        Catch::Matchers::Contains("stage 05") && Catch::Matchers::Contains(std::to_string(widest)));
+    CHECK_THROWS_WITH(run(make_input("normal", 1, dtype::f32, 1, widest + 1, widest + 1)),
+                      Catch::Matchers::Contains("stage " + this_stage().wider) &&
+                          Catch::Matchers::Contains(std::to_string(widest)));
   }
 }
 

@@ -68,7 +68,8 @@ if(CMAKE_CXX_COMPILER_ID MATCHES Clang)
                                                "SHELL:-mllvm -tsan-instrument-read-before-write=1")
 else()
   target_compile_options(softmax_sim INTERFACE -fno-unroll-loops -fno-tree-vectorize -fno-ipa-icf -fno-thread-jumps
-                                               --param=tsan-instrument-func-entry-exit=0 -Wno-unknown-pragmas)
+                                               --param=tsan-instrument-func-entry-exit=0 -Wno-unknown-pragmas
+                                               -Wno-maybe-uninitialized)  # without thread jumps, g++ sees paths that are none
 endif()
 
 # --- Warnings, for this project's own C++.

@@ -40,7 +40,7 @@ struct ledger {
   std::int64_t sector_read = 0, sector_write = 0;  ///< bytes, 32 a sector
   std::string mismatch;  ///< every launch that did not request exactly what the model says; empty if none
 };
-/// Adds up the launches and compares each with its model.
+/// Adds up the launches and compares each with its model, that of a fitted() stage.
 ledger hold_against_model(const std::vector<simt::launch_record>& launches, const stage_info& stage,
                           const matrix_shape& shape, dtype type);
 

@@ -65,6 +65,7 @@ struct stage_info {
   double (*sum_depth)(const matrix_shape&) = nullptr;
   /// Roundings of an exponent on its way from x to exp(x - max): 1 where only the difference is rounded.
   double exponent_roundings = 1;
+  bool bits_depend_on_rows = false;  ///< a row's sum is added in another order among more or fewer rows
   double extra_ulp = 0;  ///< of a 16-bit result that somebody else's code need not round to nearest
   bool tunable = false;  ///< takes a launch_plan
   std::vector<pitfall_info> pitfalls;

@@ -25,11 +25,10 @@ std::int64_t matrix_bytes(std::int64_t rows, std::int64_t ld, dtype t) {
 
 std::int64_t workspace_bytes(const stage_info& stage, const matrix_shape& s) {
   if (s.rows == 0 || s.cols == 0) return 0;
+  const element_count needed = fitted(stage, s, dtype::f32, false).workspace;
   std::int64_t elements = 0, part = 0;
-  if (__builtin_mul_overflow(s.rows, s.cols, &part) ||
-      __builtin_mul_overflow(part, stage.workspace.mn, &elements) ||
-      __builtin_mul_overflow(stage.workspace.m, s.rows, &part) ||
-      __builtin_add_overflow(elements, part, &elements))
+  if (__builtin_mul_overflow(s.rows, s.cols, &part) || __builtin_mul_overflow(part, needed.mn, &elements) ||
+      __builtin_mul_overflow(needed.m, s.rows, &part) || __builtin_add_overflow(elements, part, &elements))
     throw usage_error("The shape is too large for 64-bit sizes: use a smaller one.");
   return matrix_bytes(elements, 1, dtype::f32);
 }

@@ -286,6 +286,7 @@ inline device find_device(int index) {
   d.warp_size = p.warpSize;
   d.threads_per_multiprocessor = p.maxThreadsPerMultiProcessor;
   d.shared_bytes_per_block = attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin);
+  d.cluster_blocks = most_cluster_blocks();
   d.l2_bytes = p.l2CacheSize;
   d.memory_bytes = p.totalGlobalMem;
   d.peak_bytes_per_second =

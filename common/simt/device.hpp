@@ -15,6 +15,7 @@ struct device {
   int warp_size = 0;
   int threads_per_multiprocessor = 0;
   std::size_t shared_bytes_per_block = 0;  ///< with opt-in
+  int cluster_blocks = 0;  ///< blocks of a cluster, at most; 0: there are no clusters
   std::size_t l2_bytes = 0;
   std::size_t memory_bytes = 0;
   double peak_bytes_per_second = 0;  ///< memory clock x bus width where reported

@@ -89,8 +89,9 @@ case_run run_case(backend& machine, const stage_info& stage, const exercise_info
     r.claims = exercise.launches(r.shape, warp);
     r.row_threads = exercise.row_threads(c.cols, warp);
     r.padded = exercise.padded(c.cols, warp);
-    r.model_reads = stage.read_bytes(r.shape, c.type);
-    r.model_writes = stage.write_bytes(r.shape, c.type);
+    const stage_info fit = fitted(stage, r.shape, c.type, false);
+    r.model_reads = fit.read_bytes(r.shape, c.type);
+    r.model_writes = fit.write_bytes(r.shape, c.type);
   }
   r.masked_in_sum = exercise.masked_in_sum;
   r.batch = exercise.batch;

@@ -12,7 +12,7 @@ namespace {
 
 constexpr int held_values = 32;  // registers a thread spends on the row, at most
 constexpr int most_row_threads = 1024;
-constexpr std::int64_t max_blocks = (std::int64_t{1} << 31) - 1;  // of a grid; further rows are looped over
+constexpr std::int64_t max_blocks = 1 << 21;  // fewer than 2^32 threads; further rows are looped over
 
 /// Cuts a row into the elements before the first multiple of 16 bytes, whole vectors, and the rest.
 template <class T>

@@ -9,7 +9,7 @@
 namespace softmax {
 namespace {
 
-constexpr std::int64_t max_blocks = (std::int64_t{1} << 31) - 1;  // of a grid; further rows are looped over
+constexpr std::int64_t max_blocks = 1 << 15;  // many times what any GPU holds; further rows are looped over
 
 /// Cuts a row into the elements before the first multiple of 16 bytes, whole vectors, and the rest.
 template <class T>

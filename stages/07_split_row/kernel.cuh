@@ -16,9 +16,8 @@ namespace {
 /// two.
 template <int WarpSize>
 __device__ running block_merge(running r) {
-  constexpr int warps = part_threads / WarpSize;
-  __shared__ running state[warps];
-  const int warp = threadIdx.x / WarpSize, lane = threadIdx.x % WarpSize;
+  __shared__ running state[most_part_threads / WarpSize];
+  const int warp = threadIdx.x / WarpSize, lane = threadIdx.x % WarpSize, warps = blockDim.x / WarpSize;
   r = warp_merge<WarpSize>(r);
   __syncthreads();  // readers of the call before are done
   if (lane == 0) state[warp] = r;
@@ -29,8 +28,9 @@ __device__ running block_merge(running r) {
 /// partial[row][part] = maximum and sum of that part of x[row]. Block (row, part) takes every parts-th piece
 /// of the row.
 template <int WarpSize, int Items, class T>
-__global__ void __launch_bounds__(part_threads) reduce_parts(const T* x, running* partial, matrix_shape s) {
-  const int stride = gridDim.y * part_threads, place = blockIdx.y * part_threads + threadIdx.x;
+__global__ void __launch_bounds__(most_part_threads)
+    reduce_parts(const T* x, running* partial, matrix_shape s) {
+  const int stride = gridDim.y * blockDim.x, place = blockIdx.y * blockDim.x + threadIdx.x;
   for (std::int64_t row = blockIdx.x; row < s.rows; row += gridDim.x) {
     const T* in = x + row * s.ld_in;
     const row_layout l = layout_of(in, s.cols);
@@ -52,9 +52,9 @@ __global__ void __launch_bounds__(part_threads) reduce_parts(const T* x, running
 
 /// y[row] = softmax of x[row], with the states of its parts.
 template <int WarpSize, int Items, rows_lie Lie, class T>
-__global__ void __launch_bounds__(part_threads)
+__global__ void __launch_bounds__(most_part_threads)
     normalise_parts(const T* x, T* y, const running* partial, matrix_shape s) {
-  const int stride = gridDim.y * part_threads, place = blockIdx.y * part_threads + threadIdx.x;
+  const int stride = gridDim.y * blockDim.x, place = blockIdx.y * blockDim.x + threadIdx.x;
   for (std::int64_t row = blockIdx.x; row < s.rows; row += gridDim.x) {
     const T* in = x + row * s.ld_in;
     const row_layout l = layout_of(in, s.cols);
@@ -76,14 +76,15 @@ __global__ void __launch_bounds__(part_threads)
 /// Launches both kernels, with `parts` blocks a row.
 template <int WarpSize, int Items, class T>
 void launch_parts(int parts, const T* x, T* y, float* workspace, const matrix_shape& s, simt::stream queue) {
-  const dim3 grid(static_cast<unsigned>(s.rows < max_blocks ? s.rows : max_blocks),
-                  static_cast<unsigned>(parts));
+  const std::int64_t most = max_blocks / parts;
+  const dim3 grid(static_cast<unsigned>(s.rows < most ? s.rows : most), static_cast<unsigned>(parts));
+  const auto threads = static_cast<unsigned>(part_threads(s));
   auto* partial = reinterpret_cast<running*>(workspace);
-  simt::launch(reduce_parts<WarpSize, Items, T>, {grid, part_threads, 0, queue}, x, partial, s);
+  simt::launch(reduce_parts<WarpSize, Items, T>, {grid, threads, 0, queue}, x, partial, s);
   const auto normalise = how_rows_lie(x, y, s) == rows_lie::apart
                              ? normalise_parts<WarpSize, Items, rows_lie::apart, T>
                              : normalise_parts<WarpSize, Items, rows_lie::alike, T>;
-  simt::launch(normalise, {grid, part_threads, 0, queue}, x, y, partial, s);
+  simt::launch(normalise, {grid, threads, 0, queue}, x, y, partial, s);
 }
 
 /// y = softmax of each row of x. workspace holds a maximum and a sum for each part of each row.

@@ -18,8 +18,9 @@ struct split_plan {
 
 inline std::int64_t divided_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
-/// With clusters: few rows take as many blocks as are worth their exchange, many rows as few as hold the row. Of
-/// 16-bit rows a block holds half, as reading the other half again from the cache costs less than more blocks.
+/// With clusters: few rows take as many blocks as are worth their exchange, many rows as few as hold the row.
+/// Of 16-bit rows a block holds half, as reading the other half again from the cache costs less than more
+/// blocks.
 inline split_plan cluster_plan(const matrix_shape& s, std::size_t element_bytes) {
   constexpr int threads_a_block = 512;
   const std::int64_t cols_a_block = element_bytes == 4 ? 16384 : 32768;
@@ -30,8 +31,8 @@ inline split_plan cluster_plan(const matrix_shape& s, std::size_t element_bytes)
   return {parts, static_cast<int>(std::min<std::int64_t>(threads, threads_a_block))};
 }
 
-/// Very few and very wide rows: more blocks than a cluster has, in two launches, are faster even where there are
-/// clusters.
+/// Very few and very wide rows: more blocks than a cluster has, in two launches, are faster even where there
+/// are clusters.
 inline bool beyond_clusters(const matrix_shape& s) { return s.rows <= 2 && s.cols >= 200000; }
 
 /// Without clusters: as many parts as fill a large GPU twice, none of them narrower than 4096 columns.

@@ -38,6 +38,7 @@ const stage_info& this_stage() {
             return 40 + 5 * times + 2 * 6 * 6 + 16;
           },
       .exponent_roundings = 2.5,  // the difference, its product with log2(e), and log2(e) itself
+      .bits_depend_on_rows = true,  // as the number of parts does
       .next = "make report: all stages side by side",
   };
   return stage;
