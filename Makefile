@@ -144,7 +144,7 @@ check-format:
 # The book: pages are written into $(BUILD)/book, and Doxygen makes it of them and of the headers in common/.
 docs: $(VENV)/docs workbook
 	@rm -rf docs/html && $(VENV)/bin/python docs/book/pages.py $(BUILD)/book --workbook $(BUILD)/bin/workbook --html docs/html && \
-	doxygen $(BUILD)/book/book.doxyfile && echo "docs: docs/html/index.html"
+	doxygen $(BUILD)/book/book.doxyfile && $(VENV)/bin/python docs/book/search.py docs/html $(BUILD)/book/pages && echo "docs: docs/html/index.html"
 check-docs:
 	@$(PYTHON) tests/book_test.py --bin $(BUILD)/bin
 # What is generated and committed.

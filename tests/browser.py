@@ -114,6 +114,20 @@ class Browser:
             raise RuntimeError(result["exceptionDetails"]["exception"]["description"])
         return result["result"].get("value")
 
+    def type(self, text):
+        for c in text:
+            self.call("Input.dispatchKeyEvent", type="keyDown", text=c, key=c)
+            self.call("Input.dispatchKeyEvent", type="keyUp", key=c)
+
+    def links_of_frames(self):
+        """Targets of the links that are seen in the frames of the page, whatever their origin, and in a list of results."""
+        found = []
+        for child in self.call("Page.getFrameTree")["frameTree"].get("childFrames", []):
+            world = self.call("Page.createIsolatedWorld", frameId=child["frame"]["id"])["executionContextId"]
+            found += self.call("Runtime.evaluate", contextId=world, returnByValue=True, expression="[...document.links].filter(a => a.offsetParent)"
+                               ".map(a => a.getAttribute('href'))")["result"]["value"]
+        return found + self.value("[...document.querySelectorAll('#MSearchResultsWindow a')].filter(a => a.offsetParent).map(a => a.getAttribute('href'))")
+
     def screenshot(self, path, whole=False):
         import base64
         picture = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=whole,
