@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Writes what is generated and still committed, so that the chapters read well without the book: the drawings in
-docs/figures/, and in each chapter the diff of its kernel and the simulator's profile.
+docs/figures/, and in each chapter the diff of its kernel, the simulator's profile, and what bytes predict.
 
     docs/book/refresh.py            rewrite them; the profile needs the stages in build/bin
     docs/book/refresh.py --check    change nothing; exit code 1 if something is stale
 
-In a chapter, `<!-- diff -->` and `<!-- profile --rows 64 --cols 1024 -->` open such a part and `<!-- end -->` closes it;
-what follows the word profile are options of the stage's program.
+In a chapter, `<!-- diff -->`, `<!-- profile --rows 64 --cols 1024 -->` and `<!-- prediction 8192 00 01 -->` open such a part
+and `<!-- end -->` closes it. What follows the word profile are options of the stage's program; a prediction is held against
+what was measured at a width, for some stages.
 """
 import argparse
 import json
@@ -17,7 +18,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import figures  # noqa: E402
-from stages import ROOT, stages, tables  # noqa: E402
+from stages import ROOT, elements, fractions, stages, tables  # noqa: E402
 
 FIGURES = ROOT / "docs" / "figures"
 LEAST_SHARE = 0.1  # of a launch's cost, for a line to be shown
@@ -73,13 +74,28 @@ def profile(stage, arguments, bin_folder):
     return text
 
 
-MARK = re.compile(r"(<!-- (diff|profile)( [^>]*?)? -->\n).*?(<!-- end -->)", re.S)
+def prediction(cols, numbers):
+    """Speed by bytes alone, as a fraction of a copy, beside the measured one."""
+    rows, first = [], None
+    for stage in (s for s in stages() if s.number in numbers):
+        moved = elements(stage.together.reads) + elements(stage.together.writes)
+        fraction = dict(fractions(stage))[cols]
+        first = first or fraction
+        rows.append([stage.number, f"{stage.together.reads}, {stage.together.writes}", f"{moved:g} MN", f"{2 / moved:.2f}", f"{fraction:.2f}",
+                     f"{fraction / first:.1f} ×"])
+    head = ["stage", "reads, writes", "together", "speed by bytes", f"measured, N = {cols}", f"against stage {numbers[0]}"]
+    return tables.table(head, rows) + "\n\nSpeed as a fraction of the best copy, which moves 2 MN; fp32, H200."
+
+
+MARK = re.compile(r"(<!-- (diff|profile|prediction)( [^>]*?)? -->\n).*?(<!-- end -->)", re.S)
 
 
 def refreshed(stage, bin_folder):
     """The chapter with its generated parts as they must be."""
     def part(m):
-        text = diff(stage) if m[2] == "diff" else profile(stage, (m[3] or "").split(), bin_folder)
+        words = (m[3] or "").split()
+        text = (diff(stage) if m[2] == "diff" else prediction(int(words[0]), words[1:]) if m[2] == "prediction"
+                else profile(stage, words, bin_folder))
         return m[1] + text + "\n" + m[4]
     return MARK.sub(part, stage.chapter)
 

@@ -52,7 +52,7 @@ def main(folder, pages):
         path = search / f"all_{letter:x}.js"
         old = path.read_text()
         new = [f"[{json.dumps(f'{name}_{1000 + i}')},[{json.dumps(html.escape(text))},[{json.dumps('../' + link)},1,{json.dumps(html.escape(scope))}]]]"
-               for i, (name, text, link, scope) in enumerate(sorted(set(found))) if f"['{name}" not in old]
+               for i, (name, text, link, scope) in enumerate(sorted(set(found))) if not re.search(rf"\['{name}_\d+'", old)]
         if new:
             path.write_text(old.rstrip().rstrip(";").rstrip().rstrip("]").rstrip() + ",\n" + ",\n".join(new) + "\n];\n")
 
