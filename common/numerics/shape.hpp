@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 
+/// Row-wise softmax: its numbers, the stages, and the programs around them.
 namespace softmax {
 
 /// Row-wise softmax of an M x N matrix: rows (M) are independent, columns (N) are normalised. Row i of the

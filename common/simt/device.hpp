@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <string>
 
+/// What CUDA, HIP and the simulator spell differently, under one set of names.
 namespace simt {
 
 /// Facts about one device, as its runtime reports them. A value the runtime does not give is 0.

@@ -102,7 +102,8 @@ class Converter:
         image = re.fullmatch(r"!\[([^\]]*)\]\(([^)]*\.svg)\)", line.strip())
         if image:
             return figure(image[1], Path(image[2]))
-        parts = re.split(r"(\$`[^`]+`\$|`[^`]*`)", line)  # code is left alone
+        line = re.sub(r"\*\*(`[^`]+`)\*\*", r"<b>\1</b>", line)  # which Doxygen does not see
+        parts = re.split(r"(\$`[^`]+`\$)", line)
         for i, part in enumerate(parts):
             if part.startswith("$`"):
                 parts[i] = raw(mathml(part[2:-2]), inline=True)
@@ -126,7 +127,9 @@ class Converter:
                         break
                     body.append(inner)
                 if kind == "math":
-                    out.append(raw(f'<p class="formula">{mathml(" ".join(body), display="block")}</p>'))
+                    # Formulas side by side may stand one below the other on a phone.
+                    parts = "".join(f"<span>{mathml(part, display='block')}</span>" for part in " ".join(body).split("\\qquad"))
+                    out.append(raw(f'<div class="formula">{parts}</div>'))
                 elif kind == "diff":
                     out.append(diff_html(body))
                 else:
@@ -141,7 +144,10 @@ class Converter:
 
 
 def add_to_section(text, title, addition, before="## Exercise"):
-    """At the end of a section, which is made, ahead of another, where a chapter lacks it."""
+    """Where the section has `<!-- title -->`, else at its end. It is made, ahead of another, where a chapter lacks it."""
+    mark = f"<!-- {title.split()[-1].lower()} -->\n"
+    if mark in text:
+        return text.replace(mark, f"\n{addition}\n")
     start = re.search(rf"^## {re.escape(title)}$", text, re.M)
     if not start:
         at = text.find(f"\n{before}\n")
@@ -155,9 +161,11 @@ def add_to_section(text, title, addition, before="## Exercise"):
 def kernel_part(stage):
     """The kernel, from the file that is built."""
     file = f"{stage.folder.name}/kernel.cuh"
+    first = raw(f'<p>What stands below a comment <code>exercise</code> is yours to write, <a href="#{stage.page}-exercise">if you like to '
+                "try first</a>.</p>")
     if not stage.has_quotation:
-        return f"\\include{{lineno}} {file}\n"
-    return (f"\\snippet{{lineno}} {file} kernel\n" +
+        return f"{first}\n\\include{{lineno}} {file}\n"
+    return (f"{first}\n\\snippet{{lineno}} {file} kernel\n" +
             raw("<details><summary>The whole file <code>kernel.cuh</code>, with its launcher</summary>") +
             f"\n\\include{{lineno}} {file}\n" + raw("</details>"))
 
