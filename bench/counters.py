@@ -63,15 +63,12 @@ def find_ncu():
     stop(3, "Nsight Compute (ncu) was not found: install it, or read the sectors of --device sim instead.")
 
 
-def hardware(program, arguments, launches, compared=COMPARED):
-    """One dict a launch, metric name -> count."""
-    names = [m for _, m, _ in compared] + [m for _, m in DRAM]
-    metrics = ",".join(names)
+def profiled(command, launches, names):
+    """Runs a command under Nsight Compute. One dict a launch, metric name -> count."""
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "ncu.csv"
         command = [find_ncu(), "--clock-control", "none", "--csv", "--page", "raw", "--print-units", "base",
-                   "--launch-count", str(launches), "--metrics", metrics, "--log-file", str(log),
-                   str(program), *arguments, "--device", "cuda", "--no-time", "--json"]
+                   "--launch-count", str(launches), "--metrics", ",".join(names), "--log-file", str(log), *map(str, command)]
         run = subprocess.run(command, capture_output=True, text=True)
         text = log.read_text() if log.exists() else ""
     if "ERR_NVGPUCTRPERM" in text + run.stderr + run.stdout:
@@ -89,29 +86,40 @@ def hardware(program, arguments, launches, compared=COMPARED):
             for r in rows]
 
 
+def hardware(program, arguments, launches, compared=COMPARED):
+    """The counters of a stage's launches."""
+    return profiled([program, *arguments, "--device", "cuda", "--no-time", "--json"], launches,
+                    [m for _, m, _ in compared] + [m for _, m in DRAM])
+
+
 def simulated(program, arguments):
     run = subprocess.run([str(program), *arguments, "--device", "sim", "--json"], capture_output=True, text=True)
     if run.returncode != 0:
         stop(run.returncode, run.stderr.strip() or "the simulator run failed.")
     report = json.loads(run.stdout)
-    return report["runs"][0]["simulator"]["launches"], report["commit"]
+    return [r["simulator"]["launches"] for r in report["runs"]], report["commit"]
 
 
-def compare(stage, rows, cols, dtype, extra, compared=COMPARED):
+def compare(stage, rows, widths, dtype, extra, compared=COMPARED):
+    """One dict for each width. All are run by one process, since starting the profiler takes seconds."""
     program = find_program(stage)
-    arguments = ["--rows", str(rows), "--cols", str(cols), "--dtype", dtype, *extra]
-    sim, commit = simulated(program, arguments)
-    seen = hardware(program, arguments, len(sim), compared)
-    launches = []
-    for s, h in zip(sim, seen):
-        entry = {"kernel": s["kernel"], "hardware_kernel": h["kernel"]}
-        for name, metric, (group, key) in compared:
-            entry[name] = {"simulator": s[group][key], "hardware": h[metric], "difference": s[group][key] - h[metric]}
-        for name, metric in DRAM:
-            entry[name] = h[metric]
-        launches.append(entry)
-    return {"stage": stage, "rows": rows, "cols": cols, "dtype": dtype, "options": extra, "commit": commit,
-            "launches": launches}
+    arguments = ["--rows", str(rows), "--cols", ",".join(map(str, widths)), "--dtype", dtype, *extra]
+    runs, commit = simulated(program, arguments)
+    seen = iter(hardware(program, arguments, sum(map(len, runs)), compared))
+    results = []
+    for cols, run in zip(widths, runs):
+        launches = []
+        for s in run:
+            h = next(seen)
+            entry = {"kernel": s["kernel"], "hardware_kernel": h["kernel"]}
+            for name, metric, (group, key) in compared:
+                entry[name] = {"simulator": s[group][key], "hardware": h[metric], "difference": s[group][key] - h[metric]}
+            for name, metric in DRAM:
+                entry[name] = h[metric]
+            launches.append(entry)
+        results.append({"stage": stage, "rows": rows, "cols": cols, "dtype": dtype, "options": extra, "commit": commit,
+                        "launches": launches})
+    return results
 
 
 def describe_device():
@@ -148,11 +156,14 @@ def main():
         rows *= len(cols)
     if len(rows) != len(cols):
         stop(2, "--rows and --cols go in pairs: give as many of one as of the other.")
+    widths = {}  # of each number of rows
+    for m, n in zip(rows, cols):
+        widths.setdefault(int(m), []).append(int(n))
     results = []
     for stage in args.stages:
-        for m, n in zip(rows, cols):
+        for m, of_these in widths.items():
             for dtype in args.dtype.split(","):
-                results.append(compare(Path(stage).name, int(m), int(n), dtype, extra, compared))
+                results += compare(Path(stage).name, m, of_these, dtype, extra, compared)
     if not args.quiet:
         print_table(results, compared)
     different = [(r["stage"], r["rows"], r["cols"], r["dtype"], launch["kernel"], name, launch[name])

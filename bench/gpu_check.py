@@ -153,7 +153,7 @@ def main():
         if "counters" not in args.skip:
             for m, n in pairs:
                 for dtype in DTYPES:
-                    result = counters.compare(stage, m, n, dtype, [])
+                    result = counters.compare(stage, m, [n], dtype, [])[0]
                     report["counters"].append(result)
                     differences = [c[name]["difference"] for c in result["launches"] for name, _, _ in counters.COMPARED]
                     good &= not any(differences)

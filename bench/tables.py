@@ -157,6 +157,37 @@ def lies_table():
                   for name, e in sorted(found.items(), key=lambda f: f[0] != "none")])
 
 
+def wrong_kernel_row(case):
+    """What the simulator and NVIDIA's tools said of a wrong kernel."""
+    name, kind = f"`{case['name']}`", case["kind"] or "a wrong result"
+    if not case["launched"]:
+        return [name, kind, "not launched", case["why"]]
+    doubt = "**disagrees**: " if case["verdict"] == "DISAGREE" else ""
+    wrong = case["wrong"]
+    if case["tool"] == "ncu":
+        twin = case["right"]
+        same = (wrong["measured"], twin["measured"]) == (wrong["simulated"], twin["simulated"])
+        counted = "as counted" if same else f"counted: {wrong['simulated']} and {twin['simulated']}"
+        return [name, kind, "ncu", f"{doubt}{wrong['measured']} {wrong['unit']}, {twin['measured']} in the twin, {counted}"]
+    if not wrong["seen_by"]:
+        return [name, kind, "none", doubt + case["why"]]
+    said = next(r["says"] for r in wrong["runs"] if r["tool"] == wrong["seen_by"][0]).replace("|", "/")
+    return [name, kind, ", ".join(wrong["seen_by"]), f"{doubt}`{said}`" + (", at the same line" if wrong["same_line"] else "")]
+
+
+def wrong_kernels_table():
+    report = load(f"{MACHINE}_wrong_kernels.json")
+    launched = [c for c in report["cases"] if c["launched"]]
+    count = lambda verdict: sum(c["verdict"] == verdict for c in launched)
+    twins = [c for c in launched if c["tool"] != "ncu" and c.get("right")]
+    noisy = [f"`{c['name']}`" for c in twins if any(r["errors"] != 0 for r in c["right"]["runs"])]
+    return table(["wrong kernel", "the simulator", "seen by", "which says"], [wrong_kernel_row(c) for c in report["cases"]]) + \
+        f"\n\nOf {len(launched)} faults the GPU's tools see {count('agree')} as the simulator does, {count('blind')} they do not look at, " + \
+        f"in {count('DISAGREE')} they disagree. Of the {len(twins)} right twins under compute-sanitizer " + \
+        (f"something is reported in {', '.join(noisy)}. " if noisy else "nothing is reported. ") + \
+        f"{report['device']['name']}, driver {report['device']['driver_version']}; compute-sanitizer: {report['compute_sanitizer']}."
+
+
 def tables():
     """(document, mark) -> text. A table whose file is missing is left out."""
     points, peers = all_stages(), all_peers()
@@ -177,6 +208,8 @@ def tables():
         result[ROOT / "docs/benchmarking.md", "lies"] = lies_table()
     if load("h200_stages.json"):
         result[ROOT / "stages/02_fused_row_block/README.md", "dram"] = dram_table()
+    if load(f"{MACHINE}_wrong_kernels.json"):
+        result[ROOT / "docs/simulator.md", "wrong-kernels"] = wrong_kernels_table()
     if load("h200_dram_05.json"):
         result[ROOT / "stages/05_online_streaming/README.md", "dram:05"] = dram_by_width()
     return result

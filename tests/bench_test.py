@@ -186,5 +186,114 @@ class Scripts(Folder):
         self.assertFalse((self.folder / "c.json").exists())
 
 
+# What NVIDIA's tools print, as far as bench/wrong_kernels_gpu.py reads it. The first line of each report says what is wrong.
+COMPUTE_SANITIZER = r"""#!/usr/bin/env python3
+import os, sys, time
+if sys.argv[1] == "--version":
+    print("NVIDIA (R) Compute Sanitizer\nVersion 2025.3.1"); sys.exit()
+if sys.argv[1] == "--help":
+    print("  --tool arg", os.environ.get("FAKE_HELP", "")); sys.exit()
+tool, kernel = sys.argv[sys.argv.index("--tool") + 1], sys.argv[-1]
+where = "(const float *, float *)+0x90 in /src/tests/wrong_kernels/"
+race = ["Error: Race reported between Write access at missing_barrier_wrong<(int)32>" + where + "races.cuh:11",
+        "    and Read access at missing_barrier_wrong<(int)32>" + where + "races.cuh:13 [1792 hazards]"]
+access = lambda head, line, address: [head, "    at " + kernel + where + "memory.cuh:" + str(line), "    by thread (0,0,0) in block (1,0,0)", address]
+outside = "    Address 0x7f21ac0007d0 is out of bounds"
+barrier = lambda line: ["Barrier error detected. Divergent thread(s) in block.", "    at " + kernel + where + "barriers.cuh:" + str(line)]
+says = {("racecheck", "missing_barrier_wrong"): race,
+        ("racecheck", "reused_array_wrong"): ["Warning: Race reported between Read access at x+0x1 in races.cuh:33"],
+        ("racecheck", "all_write_one_wrong"): ["Info: (Warp Level Programming) Potential WAW hazard detected at __shared__ 0x0 in block (0,0,0) :"],
+        ("racecheck", "warp_in_step_wrong"): ["Warning: Race reported between Read access at x+0x1 in races.cuh:68"],
+        ("synccheck", "barrier_in_branch_wrong"): barrier(9),
+        ("synccheck", "early_return_wrong"): barrier(22),
+        ("memcheck", "off_by_one_wrong"): access("Invalid __global__ read of size 4 bytes", 9, outside),
+        ("initcheck", "unwritten_workspace_wrong"): access("Uninitialized __global__ memory read of size 4 bytes", 43, "    Address 0x7f21ac000200"),
+        ("memcheck", "shared_index_wrong"): access("Invalid __shared__ write of size 4 bytes", 53, outside),
+        ("memcheck", "misaligned_rows_wrong"): access("Invalid __global__ read of size 16 bytes", 77, "    Address 0x7f21ac000204 is misaligned"),
+        ("memcheck", "released_buffer_wrong"): access("Invalid __global__ read of size 4 bytes", 87, outside),
+        ("memcheck", "host_buffer_wrong"): access("Invalid __global__ read of size 4 bytes", 87, outside)}
+found = says.get((tool, kernel), [])
+if kernel == os.environ.get("FAKE_SILENT"):
+    found = []
+if kernel == os.environ.get("FAKE_HANG"):
+    print("========= COMPUTE-SANITIZER", flush=True)
+    time.sleep(60)
+print("========= COMPUTE-SANITIZER\n" + kernel + ": launched; this GPU reads the host's memory: no")
+for line in found:
+    print("========= " + line)
+if tool == "racecheck":
+    print("========= RACECHECK SUMMARY: %d hazard displayed (%d errors, 0 warnings)" % ((len(found) > 0,) * 2))
+else:
+    print("========= ERROR SUMMARY: %d error" % (len(found) > 0))
+sys.exit(1 if found else 0)
+"""
+# Counts of wrong-kernels-sim, in Nsight Compute's form, and some of them wrong if that is asked for.
+NCU = r"""#!/usr/bin/env python3
+import json, os, subprocess, sys
+option = lambda name: sys.argv[sys.argv.index(name) + 1]
+names = option("--metrics").split(",")
+at = next(i for i, a in enumerate(sys.argv) if a.endswith("wrong-kernels-cuda"))
+rows = ['"ID","Kernel Name",' + ",".join('"%s"' % n for n in names), '"","",' + ",".join('""' for n in names)]
+for i, kernel in enumerate(sys.argv[at + 1:]):
+    said = json.loads(subprocess.run([sys.argv[at].replace("cuda", "sim"), kernel], capture_output=True, text=True).stdout)
+    def count(name):
+        if kernel == os.environ.get("FAKE_COUNTS") and "sectors" in name:
+            return 7
+        group = ("shared_" if "shared" in name else "global_") + ("load" if name.endswith("_ld.sum") else "store")
+        return said[group][next(k for k in ("requests", "sectors", "wavefronts", "bank_conflicts") if k in name)]
+    rows.append('"%d","%s(const float *, float *)",' % (i, kernel) + ",".join('"%s"' % format(count(n), ",") for n in names))
+open(option("--log-file"), "w").write("==PROF== Connected\n" + "\n".join(rows) + "\n")
+"""
+
+
+@unittest.skipUnless((BIN / "wrong-kernels-sim").exists(), f"wrong-kernels-sim is not in {BIN}")
+class WrongKernels(Folder):
+    """bench/wrong_kernels_gpu.py against tools that print what NVIDIA's print."""
+
+    def check(self, code, *args, **environment):
+        place = self.folder / "bin"
+        place.mkdir(exist_ok=True)
+        smi = "#!/bin/sh\necho 'NVIDIA H200, 580.1, 1980 MHz, 3201 MHz, 1980 MHz, 3201 MHz, 700.00 W'\n"
+        for name, text in (("compute-sanitizer", COMPUTE_SANITIZER), ("ncu", NCU), ("nvidia-smi", smi), ("wrong-kernels-cuda", "#!/bin/sh\n")):
+            (place / name).write_text(text)
+            (place / name).chmod(0o755)
+        if not (place / "wrong-kernels-sim").exists():
+            (place / "wrong-kernels-sim").symlink_to(BIN / "wrong-kernels-sim")
+        r = call([sys.executable, ROOT / "bench" / "wrong_kernels_gpu.py", "--bin", place, "--commit", "0123456", "--out",
+                  self.folder / "out.json", "--jobs", "4", "--quick", *args], {"PATH": f"{place}:{os.environ['PATH']}", **environment})
+        self.assertEqual(r.returncode, code, r.stdout + r.stderr)
+        report = strict((self.folder / "out.json").read_text())
+        return {c["name"]: c for c in report["cases"]}, report, r.stdout
+
+    def test_tools_that_see_what_the_simulator_sees(self):
+        cases, report, said = self.check(0)
+        self.assertIn("16 of 22 agree, 6 are such as no tool looks at, 0 disagree", said)
+        self.assertEqual(report["device"]["name"], "NVIDIA H200")
+        self.assertEqual(report["compute_sanitizer"], "Version 2025.3.1")
+        race = cases["missing_barrier"]["wrong"]
+        self.assertEqual((race["seen_by"], race["same_line"]), (["racecheck"], True))
+        self.assertEqual(race["runs"][0]["says"], "Error: Race reported between Write access at races.cuh:11")
+        self.assertEqual(cases["misaligned_rows"]["wrong"]["runs"][0]["address"], "Address 0x... is misaligned")
+        self.assertEqual(cases["shift_in_place"]["wrong"]["seen_by"], [])
+        self.assertEqual(len(cases["shift_in_place"]["wrong"]["runs"]), 4)
+        self.assertEqual((cases["bank_conflict"]["wrong"]["measured"], cases["bank_conflict"]["right"]["measured"]), (992, 0))
+        self.assertEqual((cases["shifted_rows"]["wrong"]["measured"], cases["shifted_rows"]["right"]["measured"]), (5, 4))
+        self.assertFalse(cases["partials_of_32"]["launched"])
+
+    def test_a_tool_that_sees_less_counts_other_sectors_or_hangs(self):
+        """A sanitizer that says it looks at shared memory must see what nobody wrote there."""
+        cases, _, said = self.check(1, "--timeout", "4", FAKE_SILENT="off_by_one_wrong", FAKE_COUNTS="column_walk_wrong",
+                                    FAKE_HANG="barrier_in_branch_wrong", FAKE_HELP="--initcheck-address-space arg")
+        self.assertEqual(sorted(n for n, c in cases.items() if c["launched"] and not c["agree"]),
+                         ["barrier_in_branch", "column_walk", "off_by_one", "unwritten_partial"])
+        self.assertIn("still running at the time limit", said)
+        self.assertIn("13 of 22 agree, 5 are such as no tool looks at, 4 disagree", said)
+
+    def test_nothing_to_run(self):
+        (self.folder / "empty").mkdir()
+        r = call([sys.executable, ROOT / "bench" / "wrong_kernels_gpu.py", "--bin", self.folder / "empty", "--out", self.folder / "o"])
+        self.one_sentence(r, 2, "^counters: wrong-kernels-sim is not in .*: build it first")
+
+
 if __name__ == "__main__":
     unittest.main()
