@@ -255,11 +255,14 @@ class InABrowser(unittest.TestCase):
         cls.browser.close()
 
     def test_every_page_opens_in_light_and_dark_wide_and_narrow(self):
+        """Listings of headers and members look all alike: they are opened in two of the four ways."""
         papers = {}
         for width in (1280, 390):
             for dark in (False, True):
                 self.browser.show_as(width, 900, dark)
                 for name in PAGES:
+                    if re.search(r"_source\.html$|-members\.html$|^dir_", name) and dark != (width == 390):
+                        continue
                     where = f"{name}, {width} wide, {'dark' if dark else 'light'}"
                     self.assertEqual(self.browser.open(HTML / name), [], where)
                     wide, paper = self.browser.value(
@@ -314,7 +317,7 @@ class InABrowser(unittest.TestCase):
 
     def test_the_search_finds_pages_and_names(self):
         self.browser.show_as(1280, 900, False)
-        for word, wanted in (("fused", "stage02.html"), ("streaming", "stage05.html"), ("barrier", "words.html"), ("group_reduce", "block_8cuh.html")):
+        for word, wanted in (("fused", "stage02.html"), ("streaming", "stage05.html"), ("barrier", "words.html"), ("group_reduce", "namespacesoftmax.html")):
             self.assertEqual(self.browser.open(HTML / "index.html"), [])
             self.browser.value("document.getElementById('MSearchField').focus()")
             self.browser.type(word)
