@@ -166,10 +166,13 @@ class Quiz(Folder):
         self.assertIn("   a to d: B)\n   right. ", text)
         self.assertIn("   a number: 8\n   right. ", text)
 
+    def json_of(self, number):
+        return json.loads(subprocess.run([WORKBOOK, "quiz", number, "--json"], capture_output=True, text=True, env=self.env, check=True).stdout)
+
     def test_as_json(self):
         """What the book shows: each question once a GPU, with its key and the reason for every answer. Nothing is recorded."""
         for stage in sorted(ROOT.glob("stages/*/quiz.toml")):
-            quiz = json.loads(self.workbook("quiz", stage.parent.name[:2], "--json").stdout)
+            quiz = self.json_of(stage.parent.name[:2])
             self.assertEqual(quiz["stage"], stage.parent.name[:2])
             self.assertEqual([g["key"] for g in quiz["gpus"]], ["h200", "a100", "rtx4090", "mi250x", "mi300x"])
             for gpu in quiz["gpus"]:
@@ -182,7 +185,7 @@ class Quiz(Folder):
                     else:
                         self.assertGreater(q["number"]["within"], 0)
                         self.assertTrue(q["number"]["reason"] and q["miss"])
-        wave = [g["questions"] for g in json.loads(self.workbook("quiz", "00", "--json").stdout)["gpus"] if g["key"] == "mi250x"][0]
+        wave = [g["questions"] for g in self.json_of("00")["gpus"] if g["key"] == "mi250x"][0]
         self.assertEqual([q["number"]["value"] for q in wave if q["id"] == "warps-meet"], [4])
         self.assertFalse((self.root / "progress.txt").exists())
 
