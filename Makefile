@@ -142,8 +142,9 @@ check-format:
 	@clang-format --dry-run -Werror $(SOURCES) && echo "format: $(words $(SOURCES)) files are fine"
 
 # The book: pages are written into $(BUILD)/book, and Doxygen makes it of them and of the headers in common/.
-docs: $(VENV)/docs workbook
-	@rm -rf docs/html && $(VENV)/bin/python docs/book/pages.py $(BUILD)/book --workbook $(BUILD)/bin/workbook --html docs/html && \
+docs: $(VENV)/docs $(BUILD)/CMakeCache.txt
+	@cmake --build $(BUILD) --parallel $(JOBS) --target questions > $(BUILD)/docs.log 2>&1 || { cat $(BUILD)/docs.log; exit 2; }
+	@rm -rf docs/html && $(VENV)/bin/python docs/book/pages.py $(BUILD)/book --questions $(BUILD)/bin/questions --html docs/html && \
 	doxygen $(BUILD)/book/book.doxyfile && $(VENV)/bin/python docs/book/search.py docs/html $(BUILD)/book/pages && echo "docs: docs/html/index.html"
 check-docs:
 	@$(PYTHON) tests/book_test.py --bin $(BUILD)/bin

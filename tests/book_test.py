@@ -231,7 +231,7 @@ class Numbers(unittest.TestCase):
 
 class Quizzes(unittest.TestCase):
     def asked(self, stage):
-        done = subprocess.run([BIN / "workbook", "quiz", number(stage), "--json"], capture_output=True, text=True,
+        done = subprocess.run([BIN / "questions", number(stage)], capture_output=True, text=True,
                               env={**os.environ, "SOFTMAX_WORKBOOK": str(ROOT)})
         self.assertEqual(done.returncode, 0, done.stderr)
         return json.loads(done.stdout)["gpus"]

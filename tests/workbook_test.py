@@ -167,7 +167,7 @@ class Quiz(Folder):
         self.assertIn("   a number: 8\n   right. ", text)
 
     def json_of(self, number):
-        return json.loads(subprocess.run([WORKBOOK, "quiz", number, "--json"], capture_output=True, text=True, env=self.env, check=True).stdout)
+        return json.loads(subprocess.run([WORKBOOK.parent / "questions", number], capture_output=True, text=True, env=self.env, check=True).stdout)
 
     def test_as_json(self):
         """What the book shows: each question once a GPU, with its key and the reason for every answer. Nothing is recorded."""

@@ -18,7 +18,5 @@ int reveal_solution(const std::filesystem::path& root, const std::string& number
 /// `answers`: "a,b,12" in place of standard input. Exit codes: 0 all correct, 1 not all, 130 interrupted.
 int ask_quiz(const std::filesystem::path& root, const std::string& number,
              const std::optional<std::string>& answers, const std::string& gpu);
-/// Prints quiz_json() and asks nothing.
-int print_quiz(const std::filesystem::path& root, const std::string& number);
 
 }  // namespace softmax::workbook

@@ -134,7 +134,8 @@ std::string make_skeleton(const std::string& kernel, const std::string& folder) 
         if (trimmed(lines[l - 1]).starts_with("// exercise ")) return true;
       return false;
     });
-    if (owner != regions.end() || trimmed(lines[next]) == "// end" || is_quotation_mark(lines[next])) continue;
+    if (owner != regions.end() || trimmed(lines[next]) == "// end" || is_quotation_mark(lines[next]))
+      continue;
     text += lines[next] + "\n";
   }
   return text + fmt::format(prediction_text, number);

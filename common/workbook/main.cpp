@@ -78,14 +78,6 @@ int ask_quiz(const std::filesystem::path& root, const std::string& number,
   return r.correct == r.total ? 0 : 1;
 }
 
-int print_quiz(const std::filesystem::path& root, const std::string& number) {
-  const stage_folder s = find_stage(root, number);
-  std::cout << quiz_json(read_quiz(root / s.folder / "quiz.toml"), s.number) << "\n" << std::flush;
-  if (!std::cout)
-    throw usage_error("The quiz could not be written to standard output: check the pipe or the disk.");
-  return 0;
-}
-
 }  // namespace softmax::workbook
 
 int main(int argc, char** argv) {
@@ -113,8 +105,6 @@ int main(int argc, char** argv) {
   CLI::App* quiz = with_stage("quiz", "questions, a line of answer each");
   const CLI::Option* given = quiz->add_option("--answers", answers, "a,b,12 in place of standard input");
   quiz->add_option("--gpu", gpu, "the GPU that questions are about: h200, a100, rtx4090, mi250x, mi300x");
-  bool as_json = false;
-  quiz->add_flag("--json", as_json, "print the questions with their keys and ask nothing");
   const auto complain_of = [](const std::string& sentence) {
     std::fputs(("workbook: " + sentence + "\n").c_str(), stderr);
     return 2;
@@ -136,7 +126,6 @@ int main(int argc, char** argv) {
     if (command == "reset") return reset_exercise(root, number);
     if (command == "hint") return show_hint(root, number);
     if (command == "reveal") return reveal_solution(root, number);
-    if (as_json) return print_quiz(root, number);
     return ask_quiz(root, number, given->count() > 0 ? std::optional(answers) : std::nullopt, gpu);
   } catch (const std::exception& problem) {
     return complain_of(problem.what());

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes what Doxygen makes the book of: a page for each chapter, the front page with its map, style, and configuration.
 
-    docs/book/pages.py OUT --workbook build/bin/workbook --html docs/html
+    docs/book/pages.py OUT --questions build/bin/questions --html docs/html
     doxygen OUT/book.doxyfile
 
 Pages are the Markdown files of the repository, fitted to Doxygen: links between files become links between pages, drawings
@@ -170,9 +170,9 @@ def kernel_part(stage):
             f"\n\\include{{lineno}} {file}\n" + raw("</details>"))
 
 
-def quiz_part(stage, workbook):
-    """The questions as `workbook quiz NN --json` knows them; a question that reads alike for all GPUs is kept once."""
-    found = json.loads(subprocess.run([workbook, "quiz", stage.number, "--json"], capture_output=True, text=True, check=True).stdout)
+def quiz_part(stage, program):
+    """The questions as the program `questions` knows them; a question that reads alike for all GPUs is kept once."""
+    found = json.loads(subprocess.run([program, stage.number], capture_output=True, text=True, check=True).stdout)
     gpus = found["gpus"]
     questions = []
     for asked in zip(*(g["questions"] for g in gpus)):
@@ -311,7 +311,7 @@ def write_frame(out, html_folder, version):
     (out / "book.doxyfile").write_text("\n".join(lines) + "\n")
 
 
-def write_pages(out, workbook):
+def write_pages(out, questions):
     folder = out / "pages"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
@@ -333,7 +333,7 @@ def write_pages(out, workbook):
                 text = add_to_section(text, "Quiz", "@QUIZ@", before="")
             text = converter.convert(text)
             if stage:
-                text = text.replace("@KERNEL@", kernel_part(stage)).replace("@QUIZ@", quiz_part(stage, workbook))
+                text = text.replace("@KERNEL@", kernel_part(stage)).replace("@QUIZ@", quiz_part(stage, questions))
             title, _, rest = text.partition("\n")
             onward = neighbours(pages, page)
             text = f"{title}\n{onward}\n[TOC]\n{rest}\n{onward}"
@@ -343,14 +343,14 @@ def write_pages(out, workbook):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("out", type=Path, help="folder for what Doxygen reads")
-    parser.add_argument("--workbook", type=Path, required=True, help="the program that knows the quizzes")
+    parser.add_argument("--questions", type=Path, required=True, help="the program that knows the quizzes")
     parser.add_argument("--html", type=Path, required=True, help="folder for the book")
     args = parser.parse_args()
     out = args.out.resolve()
     out.mkdir(parents=True, exist_ok=True)
     version = tuple(int(n) for n in re.findall(r"\d+", subprocess.run(["doxygen", "--version"], capture_output=True, text=True, check=True).stdout)[:3])
     os.chdir(ROOT)
-    write_pages(out, args.workbook.resolve())
+    write_pages(out, args.questions.resolve())
     write_frame(out, args.html.resolve(), version)
     return 0
 
