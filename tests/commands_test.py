@@ -16,7 +16,7 @@ DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted(
 ELSEWHERE = {
     r"git clone .*": "no address is known",
     r"make setup|make setup stage-\d\d": ".ci/run",
-    r"make setup-hip|make setup-docs|make setup-report|make check-format|make docs|make check-docs": ".ci/run",
+    r"make setup-(hip|docs|docs docs|report)|make (check-format|docs|check-docs)": ".ci/run",
     r"make test": ".ci/run",
     r"make report": "tests/report_test.py",
     r"make report FROM=a.json,b.json": "tests/report_test.py",

@@ -112,8 +112,8 @@ class Converter:
 
     def heading(self, line):
         level, title = re.fullmatch(r"(#+) (.*)", line).groups()
-        if level == "#" and self.page.label == "index":
-            return line  # Doxygen names the main page itself
+        if self.page.label == "index":  # Doxygen names the main page itself, and its headings are no places to go to
+            return line if level == "#" else f"<h2>{title}</h2>"
         label = self.page.label if level == "#" else f"{self.page.label}-{slug(title)}"
         return f"{level} {title} {{#{label}}}"
 
