@@ -16,6 +16,13 @@ def builds_on():
     return dict(re.findall(r"softmax_add_stage\((\S+)[^)]*BUILDS_ON (\w+)", (ROOT / "stages/CMakeLists.txt").read_text()))
 
 
+def found_in(file, pattern, what):
+    found = re.search(pattern, file.read_text())
+    if not found:
+        raise SystemExit(f"book: {file.relative_to(ROOT)} has no {what}: see CONTRIBUTING.md.")
+    return found
+
+
 @dataclass(frozen=True)
 class Launch:
     kernel: str
@@ -55,7 +62,7 @@ class Stage:
     @functools.cached_property
     def launches(self):
         """The table of bytes in the chapter, which the test `chapters` holds against the program."""
-        rows = re.search(r"\| kernel \| reads \| writes \|\n\|[-|]+\|\n((?:\|.*\n)+)", self.chapter)[1].splitlines()
+        rows = found_in(self.folder / "README.md", r"\| kernel \| reads \| writes \|\n\|[-|]+\|\n((?:\|.*\n)+)", "table of what each kernel reads and writes")[1].splitlines()
         cells = [[c.strip().strip("*").replace("`", "") for c in row.strip("|").split("|")] for row in rows]
         return [Launch(*c) for c in cells]
 
@@ -66,7 +73,7 @@ class Stage:
     @functools.cached_property
     def idea(self):
         """Its line on the front page of the repository."""
-        return re.search(rf"\| \[`{self.folder.name}`\]\([^)]*\) \| ([^|]*) \|", (ROOT / "README.md").read_text())[1].strip()
+        return found_in(ROOT / "README.md", rf"\| \[`{self.folder.name}`\]\([^)]*\) \| ([^|]*) \|", f"line for {self.folder.name}")[1].strip()
 
     def diff(self):
         """What its kernel changes in that of the stage it builds on, as lines of a unified diff."""
