@@ -65,7 +65,7 @@ verdict check_sample(backend& machine, const stage_info& stage, const bench_poin
   const row_choice sample{std::clamp<std::int64_t>(most_checked / p.shape.cols, 2, many)};
   const std::vector<std::int64_t> chosen = chosen_rows(sample, p.shape.rows);
   return verify(fetch_rows(machine, call.x, p, chosen), fetch_rows(machine, call.y, p, chosen),
-                stage.sum_depth(p.shape), {}, p.type == dtype::f32 ? 0 : stage.extra_ulp);
+                errors_of(stage, p.shape));
 }
 
 std::vector<double> time_calls(backend& machine, const bench_point& p, const std::vector<stage_call>& calls) {

@@ -182,10 +182,42 @@ def wrong_kernels_table():
     twins = [c for c in launched if c["tool"] != "ncu" and c.get("right")]
     noisy = [f"`{c['name']}`" for c in twins if any(r["errors"] != 0 for r in c["right"]["runs"])]
     return table(["wrong kernel", "the simulator", "seen by", "which says"], [wrong_kernel_row(c) for c in report["cases"]]) + \
-        f"\n\nOf {len(launched)} faults the GPU's tools see {count('agree')} as the simulator does, {count('blind')} they do not look at, " + \
+        f"\n\nOf {len(launched)} faults the GPU's tools see {count('agree')} as the simulator does, of {count('blind')} they say nothing, " + \
         f"in {count('DISAGREE')} they disagree. Of the {len(twins)} right twins under compute-sanitizer " + \
         (f"something is reported in {', '.join(noisy)}. " if noisy else "nothing is reported. ") + \
         f"{report['device']['name']}, driver {report['device']['driver_version']}; compute-sanitizer: {report['compute_sanitizer']}."
+
+
+def shared_table():
+    """By kernel: what the simulator counted and what an NVIDIA GPU did, over all runs of counters.py --shared."""
+    files = [load(f"{MACHINE}_shared{name}.json") for name in ("", "_strided", "_misaligned")]
+    launches = {}
+    for result in (r for f in files for r in f["results"]):
+        for launch in result["launches"]:
+            launches.setdefault((result["stage"][-2:], launch["kernel"]), []).append(launch)
+    total = lambda of, name, side: sum(abs(x[name][side]) for x in of)
+    of_global = ("ld_requests", "ld_sectors", "st_requests", "st_sectors")
+    rows = []
+    for (stage, kernel), of in launches.items():
+        wrong = sum(x[name]["difference"] != 0 for x in of for name in of_global)
+        cells = [stage, f"`{kernel}`", f"{len(of_global) * len(of)}, " + (f"**{wrong} differ**" if wrong else "all equal")]
+        why = []
+        for way in ("sh_st", "sh_ld"):
+            name = f"{way}_wavefronts"
+            simulated, measured = total(of, name, "simulator"), total(of, name, "hardware")
+            cells.append(f"{simulated:,}, {measured:,}" if total(of, name, "difference") else f"{simulated:,}, equal")
+            said = {x[way]["why"] for x in of if x[way]["verdict"] == "explained"}
+            why += sorted({reason for text in said for reason in text.split("; ")}, reverse=True)
+            left = sum(x[way]["verdict"] == "unexplained" for x in of)
+            why += [f"**unexplained in {left} launches**"] if left else []
+        rows.append(cells + ["; ".join(why)])
+    every = [x for of in launches.values() for x in of]
+    waits = max(x[f"sh_{way}_wavefronts_l1tex"] - x[f"sh_{way}_wavefronts"]["hardware"] for x in every for way in ("ld", "st"))
+    device = files[0]["device"]
+    return table(["stage", "kernel", "global counts", "wavefronts of stores", "wavefronts of loads", "why fewer"], rows) + \
+        f"\n\nSums over launches: rows that are aligned, padded, and shifted by one element. Where two numbers stand, the first is the " + \
+        f"simulator's. {device['name']}, driver {device['driver_version']}. The unit's own counters (`l1tex__…`) say up to {waits:,} " + \
+        "wavefronts more in a launch, another number each time: turns that a request waits for other traffic."
 
 
 def tables():
@@ -210,6 +242,8 @@ def tables():
         result[ROOT / "stages/02_fused_row_block/README.md", "dram"] = dram_table()
     if load(f"{MACHINE}_wrong_kernels.json"):
         result[ROOT / "docs/simulator.md", "wrong-kernels"] = wrong_kernels_table()
+    if all(load(f"{MACHINE}_shared{name}.json") for name in ("", "_strided", "_misaligned")):
+        result[ROOT / "docs/simulator.md", "shared"] = shared_table()
     if load("h200_dram_05.json"):
         result[ROOT / "stages/05_online_streaming/README.md", "dram:05"] = dram_by_width()
     return result

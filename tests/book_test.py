@@ -29,7 +29,7 @@ parser.add_argument("--html", type=Path)
 OPTIONS, REST = parser.parse_known_args()
 ROOT, BIN = OPTIONS.root.resolve(), OPTIONS.bin.resolve()
 HTML = (OPTIONS.html or ROOT / "docs" / "html").resolve()
-STAGES = sorted(p.parent for p in ROOT.glob("stages/[0-9][0-9]_*/kernel.cuh"))
+STAGES = sorted(p.parent for p in ROOT.glob("stages/[0-9][0-9]_*/README.md") if p.read_text().strip())
 PARTS = ["The idea", "The bytes", "The kernel", "What changed", "Measured", "The profile", "Pitfalls", "Exercise", "Quiz"]
 
 

@@ -71,7 +71,7 @@ host_matrix matrix(dtype t, const std::vector<std::vector<double>>& rows) {
 outcome check(const host_matrix& x, std::int64_t ld_out = -1, std::int64_t offset = 0) {
   outcome o = run(x, ld_out, offset);
   const matrix_shape s{x.rows, x.cols, x.ld, o.y.ld};
-  const verdict v = verify(x, o.y, this_stage().sum_depth(s));
+  const verdict v = verify(x, o.y, errors_of(this_stage(), s));
   INFO(shape_text(s, x.type) << ", first or worst: row " << v.worst.row << " col " << v.worst.col << " got "
                              << v.worst.got << " want " << v.worst.want << " ulp " << v.worst.ulp << " limit "
                              << v.worst.limit << " " << to_string(v.worst.why));
@@ -144,7 +144,7 @@ void check_apart(const host_matrix& x, std::int64_t in_offset, std::int64_t out_
   machine.download(all.data(), out.get(), all.size());
   host_matrix y(x.type, x.rows, x.cols, x.cols);
   std::copy_n(all.begin() + out_offset * element, y.data.size(), y.data.begin());
-  const verdict v = verify(x, y, this_stage().sum_depth(s));
+  const verdict v = verify(x, y, errors_of(this_stage(), s));
   INFO(shape_text(s, x.type) << " input at +" << in_offset << ", output at +" << out_offset << ": row "
                              << v.worst.row << " col " << v.worst.col << " " << to_string(v.worst.why));
   CHECK(v.pass);
@@ -659,7 +659,7 @@ TEST_CASE("rows lie where 64-bit arithmetic puts them [T01 T02]", "[contract][la
       machine.download(y.data.data() + row * cols * 2, there, row_bytes);
       machine.poison(there, row_bytes);
     }
-    const verdict v = verify(x, y, this_stage().sum_depth(s));
+    const verdict v = verify(x, y, errors_of(this_stage(), s));
     INFO("row " << v.worst.row << " col " << v.worst.col << " " << to_string(v.worst.why));
     CHECK(v.pass);
   }
@@ -743,7 +743,7 @@ TEST_CASE("each plan that is accepted is right, and the others are refused by na
         test_machine().run(call);
         host_matrix y(dtype::f32, 13, n, n);
         CHECK(memory.fetch(y, x) == "");
-        return verify(x, y, this_stage().sum_depth({13, n, n, n})).pass;
+        return verify(x, y, errors_of(this_stage(), {13, n, n, n})).pass;
       };
       for (const plan_share& p : possible_plans(n, width)) {
         INFO(n << " columns, " << plan_text(p.plan) << " " << p.why_not);

@@ -33,7 +33,7 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double nan_value = std::numeric_limits<double>::quiet_NaN();
-constexpr double depth = 20;
+constexpr error_model depth{20};
 
 /// The correctly rounded softmax of x.
 host_matrix right_answer(const host_matrix& x) {

@@ -207,6 +207,20 @@ __global__ void read_by_one_barrier(float* out) {
   out[threadIdx.x] = held;
 }
 
+__device__ float told_by_one(const float* p) {
+  __shared__ float value;
+  __syncthreads();
+  if (threadIdx.x == 0) value = *p;
+  __syncthreads();
+  return value;
+}
+
+/// The thread that takes both branches must not get a copy of the loads between them.
+__global__ void told_twice(const float* in, float* out) {
+  const float first = told_by_one(in), second = told_by_one(in + 1);
+  out[threadIdx.x] = first + second;
+}
+
 /// Neighbouring halves of one word belong to two threads.
 __global__ void halves_of_words(unsigned short* out) {
   __shared__ unsigned short held[128];
@@ -731,6 +745,11 @@ TEST_CASE("wavefronts and bank conflicts are those of the access pattern", "[sim
   CHECK(simt::records().back().shared_load.wavefronts == 2);
   CHECK(simt::records().back().shared_load.bank_conflicts == 0);
   CHECK(simt::records().back().shared_store.wavefronts == 1);
+
+  memory<float> in(ramp(2), "in");
+  simt::launch(told_twice, {1, 64}, in.get(), out.get());
+  CHECK(simt::records().back().shared_load.requests == 2 * 64u / width);
+  CHECK(simt::records().back().shared_store.requests == 2);
 }
 
 TEST_CASE("what is ordered, or apart, is no race", "[simulator]") {

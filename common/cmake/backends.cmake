@@ -55,8 +55,8 @@ if(NOT SOFTMAX_HIP STREQUAL "OFF")
 endif()
 
 # --- The simulator: always. The sanitizer's hooks are compiled in and bound to ours; its runtime is never linked.
-# Unrolled or vectorised loops would make one statement look like several, and split its requests; kernels with equal
-# bodies, made one, would lose their lines.
+# Unrolled or vectorised loops, or a copy of what follows a branch for those that took it, would make one statement look like
+# several, and split its requests; kernels with equal bodies, made one, would lose their lines.
 add_library(softmax_sim INTERFACE)
 add_library(softmax::sim ALIAS softmax_sim)
 target_compile_definitions(softmax_sim INTERFACE SIMT_BACKEND_SIM)
@@ -67,7 +67,7 @@ if(CMAKE_CXX_COMPILER_ID MATCHES Clang)
                                                "SHELL:-mllvm -tsan-instrument-func-entry-exit=0"
                                                "SHELL:-mllvm -tsan-instrument-read-before-write=1")
 else()
-  target_compile_options(softmax_sim INTERFACE -fno-unroll-loops -fno-tree-vectorize -fno-ipa-icf
+  target_compile_options(softmax_sim INTERFACE -fno-unroll-loops -fno-tree-vectorize -fno-ipa-icf -fno-thread-jumps
                                                --param=tsan-instrument-func-entry-exit=0 -Wno-unknown-pragmas)
 endif()
 

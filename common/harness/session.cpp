@@ -111,7 +111,7 @@ run_result run_one(const planned_run& p, const host_matrix& x, const options& o,
     if (!r.damage.empty() || r.differing_repeat) break;
   }
   if (device.simulated && o.watch) r.counted = hold_against_model(simt::records(), stage, p.shape, p.type);
-  r.check = verify(x, y, stage.sum_depth(p.shape), o.check);
+  r.check = verify(x, y, errors_of(stage, p.shape), o.check);
   if (r.pass() && o.time && !device.simulated && p.shape.rows > 0 && p.shape.cols > 0) {
     try {
       timing t =

@@ -53,12 +53,22 @@ std::int64_t stage_info::write_bytes(const matrix_shape& s, dtype t) const {
   return sum;
 }
 
+stage_info fitted(const stage_info& stage, const matrix_shape& s, dtype t, bool clusters) {
+  stage_info fit = stage;
+  if (fit.fit && s.rows > 0 && s.cols > 0) fit.fit(fit, s, t, clusters);
+  return fit;
+}
+
+error_model errors_of(const stage_info& stage, const matrix_shape& s) {
+  return {stage.sum_depth(s), stage.exponent_roundings, stage.extra_ulp};
+}
+
 std::string stage_problem(const stage_info& stage, const matrix_shape& s) {
   if (std::string problem = shape_problem(s); !problem.empty()) return problem;
   if (stage.widest_row == 0 || s.rows == 0 || s.cols <= stage.widest_row) return "";
   return "Stage " + stage.number + " keeps a row in registers and takes at most " +
-         std::to_string(stage.widest_row) + " columns, not " + std::to_string(s.cols) +
-         ": use stage 05, which streams rows of any width.";
+         std::to_string(stage.widest_row) + " columns, not " + std::to_string(s.cols) + ": use stage " +
+         stage.wider + ", which takes rows of any width.";
 }
 
 std::string overlap_problem(const void* x, const void* y, const matrix_shape& s, dtype t) {

@@ -8,6 +8,7 @@
 
 #include "numerics/dtype.hpp"
 #include "numerics/shape.hpp"
+#include "numerics/verify.hpp"
 
 namespace softmax {
 
@@ -66,9 +67,14 @@ struct stage_info {
   std::string idea;  ///< one line
   std::vector<kernel_model> launches;  ///< in order; none when M = 0 or N = 0
   element_count workspace;  ///< fp32 elements of scratch memory
+  /// Sets launches and workspace where they depend on the shape, the type, or on a GPU having clusters.
+  void (*fit)(stage_info&, const matrix_shape&, dtype, bool clusters) = nullptr;
   std::int64_t widest_row = 0;  ///< most columns; 0: no limit
+  std::string wider = "05";  ///< the stage for rows beyond that
   /// Most additions on the way of one term into the row sum: the error bound grows with it.
   double (*sum_depth)(const matrix_shape&) = nullptr;
+  /// Roundings of an exponent on its way from x to exp(x - max): 1 where only the difference is rounded.
+  double exponent_roundings = 1;
   double extra_ulp = 0;  ///< of a 16-bit result that somebody else's code need not round to nearest
   bool tunable = false;  ///< takes a launch_plan
   std::vector<pitfall_info> pitfalls;  ///< mistakes that it can show
@@ -81,6 +87,12 @@ struct stage_info {
   /// Bytes that they promise to write.
   std::int64_t write_bytes(const matrix_shape& s, dtype t) const;
 };
+
+/// The stage with the launches and the workspace that it has for this shape and type.
+stage_info fitted(const stage_info& stage, const matrix_shape& s, dtype t, bool clusters);
+
+/// How far a result of this stage may be from the exact one, see error_limit().
+error_model errors_of(const stage_info& stage, const matrix_shape& s);
 
 /// Why the stage does not take the shape, in one sentence; empty if it does.
 std::string stage_problem(const stage_info& stage, const matrix_shape& s);

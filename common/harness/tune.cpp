@@ -78,7 +78,7 @@ std::string run_tuner(const options& o, const stage_info& stage, chosen_device& 
       call.plan = p.plan;
       device.machine->run(call);
       const std::string damage = memory.fetch(y, x);
-      const verdict v = verify(x, y, stage.sum_depth(s), o.check);
+      const verdict v = verify(x, y, errors_of(stage, s), o.check);
       if (!v.pass || !damage.empty()) {
         p.why_not = "WRONG RESULT";
         right = false;

@@ -9,10 +9,7 @@
 namespace softmax {
 namespace {
 
-/// What one thread moves with one instruction.
-struct alignas(16) vector16 {
-  std::uint32_t word[4];  ///< 16 bytes
-};
+using simt::vector16;
 
 /// Each thread copies Unroll vectors of 16 bytes, all loaded before the first is stored.
 template <int Unroll>

@@ -31,18 +31,16 @@ bool more_telling(const element_report& a, const element_report& b) {
 }
 
 void judge(const host_matrix& y, std::int64_t row, const std::vector<double>& x,
-           const std::vector<double>& want, const row_facts& facts, double sum_depth, double extra_ulp,
-           verdict& v) {
+           const std::vector<double>& want, const row_facts& facts, const error_model& errors, verdict& v) {
   ++v.rows_checked;
   v.special_rows += facts.special;
   for (std::int64_t col = 0; col < y.cols; ++col) {
     element_report e{.row = row, .col = col, .got = y.at(row, col), .want = want[col]};
     const double distance = facts.maximum - x[col];
     const double ulp = ulp_at(y.type, e.want);
-    const double allowed =
-        facts.special || std::isinf(distance)  // -inf among numbers: exactly 0
-            ? 0
-            : error_limit(y.type, e.want, distance, facts.mean_distance, sum_depth) + extra_ulp * ulp;
+    const double allowed = facts.special || std::isinf(distance)  // -inf among numbers: exactly 0
+                               ? 0
+                               : error_limit(y.type, e.want, distance, facts.mean_distance, errors);
     e.limit = allowed / ulp;
     e.ulp = std::abs(e.got - e.want) / ulp;
     if (bits_of(y.type, y.data.data(), row * y.ld + col) == poison_bits(y.type))
@@ -131,15 +129,18 @@ std::int64_t verify_bytes(row_choice choice, std::int64_t rows, std::int64_t col
   return __builtin_mul_overflow(per_column, cols, &bytes) ? INT64_MAX : bytes;
 }
 
-double error_limit(dtype type, double want, double distance, double mean_distance, double sum_depth) {
+double error_limit(dtype type, double want, double distance, double mean_distance,
+                   const error_model& errors) {
   const double unit_roundoff = std::ldexp(1.0, -24);
-  const double relative = want > 0 ? unit_roundoff * (distance + mean_distance + sum_depth + 10) : 0;
-  const double storage = type == dtype::f32 ? 0.0 : 0.5 * ulp_at(type, want * (1 + relative));
+  const double exponents = errors.exponent_roundings * (distance + mean_distance);
+  const double relative = want > 0 ? unit_roundoff * (exponents + errors.sum_depth + 10) : 0;
+  const double storage =
+      type == dtype::f32 ? 0.0
+                         : 0.5 * ulp_at(type, want * (1 + relative)) + errors.extra_ulp * ulp_at(type, want);
   return want * relative + storage + flush_floor(type);
 }
 
-verdict verify(const host_matrix& x, const host_matrix& y, double sum_depth, row_choice choice,
-               double extra_ulp) {
+verdict verify(const host_matrix& x, const host_matrix& y, const error_model& errors, row_choice choice) {
   verdict total;
   if (x.rows == 0 || x.cols == 0) return total;
   // All rows need no list of their own: at 2^31 rows it would be larger than the matrices.
@@ -156,7 +157,7 @@ verdict verify(const host_matrix& x, const host_matrix& y, double sum_depth, row
       const std::int64_t row = all ? i : sample[i];
       for (std::int64_t col = 0; col < x.cols; ++col) in[col] = x.at(row, col);
       const row_facts facts = reference_row(in, want);
-      judge(y, row, in, want, facts, sum_depth, extra_ulp, mine);
+      judge(y, row, in, want, facts, errors, mine);
     }
     const std::scoped_lock lock(guard);
     merge(total, mine);

@@ -50,17 +50,22 @@ std::vector<std::int64_t> chosen_rows(row_choice choice, std::int64_t rows);
 /// more than there are rows to check, holds a row and its softmax in fp64. At most INT64_MAX.
 std::int64_t verify_bytes(row_choice choice, std::int64_t rows, std::int64_t cols);
 
+/// How a kernel computes, as far as its errors depend on it.
+struct error_model {
+  double sum_depth = 0;  ///< additions on the way of a term into the row sum, at most
+  double exponent_roundings = 1;  ///< of an exponent, from x to exp(x - max)
+  double extra_ulp = 0;  ///< of a 16-bit result that need not be rounded to nearest
+};
+
 /// The allowed |got - want| of one element. A kernel that computes in fp32, unit roundoff u = 2^-24, with an
-/// exponential good to 2 ulp and a sum of `sum_depth` additions on the longest path, errs relatively by at
-/// most u (distance + mean_distance + sum_depth + 10), where distance = max - x, since x - max is rounded
-/// before it is exponentiated (Higham 2002, section 4.2, for the sum). Rounding to the storage type adds half
-/// an ulp. What is smaller than the smallest normal number may be flushed to zero.
-double error_limit(dtype type, double want, double distance, double mean_distance, double sum_depth);
+/// exponential good to 2 ulp, r roundings of an exponent and k additions on the longest path of the sum, errs
+/// relatively by at most u (r distance + r mean_distance + k + 10), where distance = max - x, since an
+/// exponent is rounded before it is exponentiated (Higham 2002, section 4.2, for the sum). Rounding to the
+/// storage type adds half an ulp. What is smaller than the smallest normal number may be flushed to zero.
+double error_limit(dtype type, double want, double distance, double mean_distance, const error_model& errors);
 
 /// Compares y with the reference of x, row by row, on all cores. x and y have the same shape; strides may
-/// differ. `sum_depth`: see error_limit(). `extra_ulp` widens the limit of each element, for code that does
-/// not promise to round to nearest.
-verdict verify(const host_matrix& x, const host_matrix& y, double sum_depth, row_choice choice = {},
-               double extra_ulp = 0);
+/// differ.
+verdict verify(const host_matrix& x, const host_matrix& y, const error_model& errors, row_choice choice = {});
 
 }  // namespace softmax

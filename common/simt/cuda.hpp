@@ -141,6 +141,127 @@ __device__ inline T shuffle_down(T value, int delta) {
 /// Waits for the lanes of the warp, and orders their memory accesses. Takes part: every lane.
 __device__ inline void sync_warp() { __syncwarp(); }
 
+/// 16 bytes, the most that a thread loads or stores at once. Addresses are multiples of 16.
+using vector16 = uint4;
+__device__ inline vector16 load_vector(const void* p) { return *static_cast<const vector16*>(p); }
+/// One instruction: the compiler may split the assignment of a vector type into four stores.
+__device__ inline void store_vector(void* p, vector16 v) { __stwb(static_cast<uint4*>(p), v); }
+
+/// The two 16-bit values of a word, the first in the lower half.
+template <class T>
+__device__ inline void unpack_pair(std::uint32_t bits, float& low, float& high) {
+  if constexpr (std::is_same_v<T, half>) {
+    __half2 pair;
+    __builtin_memcpy(&pair, &bits, 4);
+    low = __low2float(pair);
+    high = __high2float(pair);
+  } else {
+    low = __uint_as_float(bits << 16);  // bfloat16 is the upper half of fp32
+    high = __uint_as_float(bits & 0xffff0000u);
+  }
+}
+/// And back, rounded.
+template <class T>
+__device__ inline std::uint32_t pack_pair(float low, float high) {
+  std::uint32_t bits;
+  if constexpr (std::is_same_v<T, half>) {
+    const __half2 pair = __floats2half2_rn(low, high);
+    __builtin_memcpy(&bits, &pair, 4);
+  } else {
+    const __nv_bfloat162 pair = __floats2bfloat162_rn(low, high);
+    __builtin_memcpy(&bits, &pair, 4);
+  }
+  return bits;
+}
+
+/// 2^x, to 2 ulp; a result below the smallest normal number is 0.
+__device__ inline float exp2(float x) {
+  float y;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+
+/// A cluster is a group of blocks that run at the same time and can write to each other's shared memory.
+/// Blocks of a cluster, at most; 0: this GPU has no clusters, which came with compute capability 9.0.
+inline int most_cluster_blocks() {
+  int device = 0, has_clusters = 0, major = 0;
+  SIMT_CHECK(cudaGetDevice(&device));
+  SIMT_CHECK(cudaDeviceGetAttribute(&has_clusters, cudaDevAttrClusterLaunch, device));
+  SIMT_CHECK(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
+  return !has_clusters ? 0 : major == 9 || major == 10 ? 16 : 8;
+}
+
+/// Launches clusters of `blocks` blocks; the grid is a multiple of that.
+template <class... P, class... A>
+void launch_cluster(void (*kernel)(P...), int blocks, const geometry& g, A... args) {
+  const auto* function = reinterpret_cast<const void*>(kernel);
+  constexpr int portable = 8;  // more blocks a cluster have to be asked for
+  if (blocks > portable)
+    (void)cudaFuncSetAttribute(function, cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
+  cudaLaunchAttribute attribute{};
+  attribute.id = cudaLaunchAttributeClusterDimension;
+  attribute.val.clusterDim.x = static_cast<unsigned>(blocks);
+  attribute.val.clusterDim.y = attribute.val.clusterDim.z = 1;
+  cudaLaunchConfig_t c{};
+  c.gridDim = g.grid;
+  c.blockDim = g.block;
+  c.dynamicSmemBytes = g.shared_bytes;
+  c.stream = g.queue;
+  c.attrs = &attribute;
+  c.numAttrs = 1;
+  if (const status s = cudaLaunchKernelEx(&c, kernel, static_cast<P>(args)...); s != success) {
+    (void)cudaGetLastError();
+    check(s, ("launch of " + kernel_name(function)).c_str(), g.file, g.line);
+  }
+}
+
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+__device__ inline unsigned cluster_id() { return blockIdx.x; }
+__device__ inline unsigned cluster_count() { return gridDim.x; }
+__device__ inline int cluster_blocks() { return 1; }
+__device__ inline int cluster_rank() { return 0; }
+__device__ inline void cluster_arrive() {}
+__device__ inline void cluster_wait() { __syncthreads(); }
+__device__ inline void store_pair(void* p, int, float a, float b) {
+  static_cast<float*>(p)[0] = a;
+  static_cast<float*>(p)[1] = b;
+}
+#else
+/// The number of this cluster among all.
+__device__ inline unsigned cluster_id() {
+  unsigned n;
+  asm("mov.u32 %0, %%clusterid.x;" : "=r"(n));
+  return n;
+}
+__device__ inline unsigned cluster_count() {
+  unsigned n;
+  asm("mov.u32 %0, %%nclusterid.x;" : "=r"(n));
+  return n;
+}
+/// Blocks of this cluster, and the number of this block among them.
+__device__ inline int cluster_blocks() {
+  int n;
+  asm("mov.u32 %0, %%cluster_nctarank;" : "=r"(n));
+  return n;
+}
+__device__ inline int cluster_rank() {
+  int n;
+  asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(n));
+  return n;
+}
+/// The barrier of a cluster in two halves. Takes part: every thread. Between them a thread may do what
+/// concerns no other block.
+__device__ inline void cluster_arrive() { asm volatile("barrier.cluster.arrive.aligned;" ::: "memory"); }
+__device__ inline void cluster_wait() { asm volatile("barrier.cluster.wait.aligned;" ::: "memory"); }
+/// Stores 8 bytes where block `rank` of the cluster has what is at p in this block's shared memory.
+__device__ inline void store_pair(void* p, int rank, float a, float b) {
+  const auto here = static_cast<std::uint32_t>(__cvta_generic_to_shared(p));
+  std::uint32_t there;
+  asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(here), "r"(rank));
+  asm volatile("st.shared::cluster.v2.f32 [%0], {%1, %2};" ::"r"(there), "f"(a), "f"(b) : "memory");
+}
+#endif
+
 /// The block's dynamic shared memory, as many bytes as the launch asked for.
 template <class T>
 __device__ inline T* dynamic_shared() {

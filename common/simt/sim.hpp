@@ -183,6 +183,52 @@ inline void sync_warp(const char* file = __builtin_FILE(), int line = __builtin_
   warp_barrier(file, line);
 }
 
+/// 16 bytes, the most that a thread loads or stores at once. Addresses are multiples of 16.
+using vector16 = std::uint32_t __attribute__((vector_size(16)));
+inline vector16 load_vector(const void* p) { return *static_cast<const vector16*>(p); }
+inline void store_vector(void* p, vector16 v) { *static_cast<vector16*>(p) = v; }
+
+/// The two 16-bit values of a word, the first in the lower half.
+template <class T>
+void unpack_pair(std::uint32_t bits, float& low, float& high) {
+  T pair[2];
+  __builtin_memcpy(static_cast<void*>(pair), &bits, 4);
+  low = static_cast<float>(pair[0]);
+  high = static_cast<float>(pair[1]);
+}
+/// And back, rounded.
+template <class T>
+std::uint32_t pack_pair(float low, float high) {
+  const T pair[2] = {static_cast<T>(low), static_cast<T>(high)};
+  std::uint32_t bits;
+  __builtin_memcpy(&bits, pair, 4);
+  return bits;
+}
+
+/// 2^x, to 2 ulp.
+inline float exp2(float x) { return ::exp2f(x); }
+
+/// A cluster is a group of blocks that run at the same time and can write to each other's shared memory.
+/// Here each block is a cluster of its own.
+inline int most_cluster_blocks() { return 0; }
+
+/// Launches clusters of one block.
+template <class... P, class... A>
+void launch_cluster(void (*kernel)(P...), int, const geometry& g, A... args) {
+  launch(kernel, g, args...);
+}
+
+inline unsigned cluster_id() { return blockIdx.x; }
+inline unsigned cluster_count() { return gridDim.x; }
+inline int cluster_blocks() { return 1; }
+inline int cluster_rank() { return 0; }
+inline void cluster_arrive() {}
+inline void cluster_wait() { __syncthreads(); }
+inline void store_pair(void* p, int, float a, float b) {
+  static_cast<float*>(p)[0] = a;
+  static_cast<float*>(p)[1] = b;
+}
+
 void* dynamic_shared_memory() noexcept;
 /// The block's dynamic shared memory, as many bytes as the launch asked for.
 template <class T>

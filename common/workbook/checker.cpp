@@ -109,7 +109,7 @@ case_run run_case(backend& machine, const stage_info& stage, const exercise_info
   }
   r.launches = simt::records();
   r.damage = memory.fetch(r.y, r.x);
-  r.check = verify(r.x, r.y, stage.sum_depth(r.shape));
+  r.check = verify(r.x, r.y, errors_of(stage, r.shape));
   return r;
 }
 

@@ -83,10 +83,13 @@ class Stage:
 
 @functools.lru_cache(None)
 def stages():
+    """Those that have a chapter."""
     found, declared = {}, builds_on()
     previous = None
     for kernel in sorted(ROOT.glob("stages/[0-9][0-9]_*/kernel.cuh")):
         folder = kernel.parent
+        if not (folder / "README.md").exists() or not (folder / "README.md").read_text().strip():
+            continue
         previous = found[folder.name] = Stage(folder, found.get(declared.get(folder.name)) or previous)
     return list(found.values())
 

@@ -2,17 +2,20 @@
 // Right results, slowly. The profile says where and why.
 #include "simt/simt.hpp"
 
-// A column of a tile that is 32 words wide: all lanes meet in one bank.
+// A column of a tile that is 32 words wide: all lanes meet in one bank. The loops that read are not unrolled,
+// as a GPU's compiler would then read four columns with one instruction.
 __global__ void bank_conflict_wrong(const float* in, float* out) {
   __shared__ float tile[32][32];
   for (int i = 0; i < 32; ++i) tile[i][threadIdx.x] = in[32 * i + threadIdx.x];
   __syncthreads();
+#pragma unroll 1
   for (int i = 0; i < 32; ++i) out[32 * i + threadIdx.x] = tile[threadIdx.x][i];  // FAULT bank_conflict
 }
 __global__ void bank_conflict_right(const float* in, float* out) {
   __shared__ float tile[32][33];
   for (int i = 0; i < 32; ++i) tile[i][threadIdx.x] = in[32 * i + threadIdx.x];
   __syncthreads();
+#pragma unroll 1
   for (int i = 0; i < 32; ++i) out[32 * i + threadIdx.x] = tile[threadIdx.x][i];  // FAULT bank_conflict right
 }
 

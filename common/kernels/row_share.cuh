@@ -1,0 +1,178 @@
+#pragma once
+/// @file
+/// A row taken 16 bytes at a time. It may start at any element, so it is cut into an aligned middle, whole
+/// vectors of 16 bytes, and the few elements before and behind it, its edges.
+#include "kernels/block.cuh"
+#include "numerics/shape.hpp"
+#include "simt/simt.hpp"
+
+namespace softmax {
+namespace {
+
+template <class T>
+inline constexpr int per_vector = 16 / static_cast<int>(sizeof(T));
+
+/// The elements of a vector in fp32.
+template <class T>
+__device__ void unpack(simt::vector16 v, float (&value)[per_vector<T>]) {
+  if constexpr (sizeof(T) == 4) {
+    __builtin_memcpy(value, &v, 16);
+  } else {
+    std::uint32_t word[4];
+    __builtin_memcpy(word, &v, 16);
+#pragma unroll
+    for (int w = 0; w < 4; ++w) simt::unpack_pair<T>(word[w], value[2 * w], value[2 * w + 1]);
+  }
+}
+
+/// And back, rounded.
+template <class T>
+__device__ simt::vector16 pack(const float (&value)[per_vector<T>]) {
+  simt::vector16 v;
+  if constexpr (sizeof(T) == 4) {
+    __builtin_memcpy(&v, value, 16);
+  } else {
+    std::uint32_t word[4];
+#pragma unroll
+    for (int w = 0; w < 4; ++w) word[w] = simt::pack_pair<T>(value[2 * w], value[2 * w + 1]);
+    __builtin_memcpy(&v, word, 16);
+  }
+  return v;
+}
+
+/// A vector of equal elements.
+template <class T>
+__device__ simt::vector16 filled(float value) {
+  float all[per_vector<T>];
+#pragma unroll
+  for (int e = 0; e < per_vector<T>; ++e) all[e] = value;
+  return pack<T>(all);
+}
+
+/// How a row lies in memory: `head` elements, `vectors` whole vectors, and the rest. The elements that are in
+/// no vector are counted through, those of the head first.
+struct row_layout {
+  int head;
+  int vectors;  ///< so a row has at most 2^31 vectors, 34 GB
+  int edges;
+};
+
+/// Maximum m of some values, and the sum d of 2^((value - m) log2(e)). Of nothing: -inf and 0.
+struct alignas(8) running {
+  float m;
+  float d;
+};
+
+/// e^x, by the hardware's power of two.
+__device__ inline float exponential(float x) { return simt::exp2(x * 1.44269504f); }
+
+/// What exponents are relative to: the maximum, or 0 if all was -inf, as -inf + inf would be a NaN.
+__device__ inline float reference(float m) { return m == -INFINITY ? 0.0f : m; }
+
+/// Both sets of values together. Associative and commutative; {-inf, 0} changes nothing.
+__device__ inline running merge(running a, running b) {
+  const float m = fmaxf(a.m, b.m);
+  return {m, a.d * exponential(a.m - reference(m)) + b.d * exponential(b.m - reference(m))};
+}
+
+/// Merges one state of each lane of the warp. Takes part: every lane. Valid on: every lane. Barriers: none.
+template <int WarpSize>
+__device__ running warp_merge(running r) {
+  const float m = group_reduce<maximum, WarpSize, WarpSize>(r.m);
+  return {m, group_reduce<sum, WarpSize, WarpSize>(r.d * exponential(r.m - reference(m)))};
+}
+
+/// How the rows of two matrices lie within 16 bytes: all start and end on a multiple; each row of y starts as
+/// that of x does; or neither.
+enum class rows_lie { aligned, alike, apart };
+
+template <class T>
+rows_lie how_rows_lie(const T* x, const T* y, const matrix_shape& s) {
+  const auto in = reinterpret_cast<std::uintptr_t>(x), out = reinterpret_cast<std::uintptr_t>(y);
+  const auto bytes = [](std::int64_t n) { return static_cast<std::uintptr_t>(n) * sizeof(T); };
+  const std::uintptr_t ld_in = s.rows > 1 ? bytes(s.ld_in) : 0, ld_out = s.rows > 1 ? bytes(s.ld_out) : 0;
+  if ((in | out | ld_in | ld_out | bytes(s.cols)) % 16 == 0) return rows_lie::aligned;
+  return (in - out) % 16 == 0 && (ld_in - ld_out) % 16 == 0 ? rows_lie::alike : rows_lie::apart;
+}
+
+/// What one thread holds of a row: Items vectors and at most Edges edge elements, in fp32. Where rows are
+/// aligned, there are none.
+template <class T, int Items, int Edges>
+struct row_share {
+  static constexpr int size = per_vector<T>;
+  float value[Items][size];
+  float edge[Edges ? Edges : 1];
+
+  /// Column of the k-th edge element.
+  static __device__ std::int64_t edge_col(const row_layout& l, int k) {
+    return k < l.head ? k : k + std::int64_t{l.vectors} * size;
+  }
+
+  /// Loads vectors place, place + stride, ... and edge elements of the same numbers. What lies behind the
+  /// last is -inf.
+  __device__ void load(const T* in, const row_layout& l, int place, int stride) {
+    simt::vector16 held[Items];  // all loads are under way before the first is used
+#pragma unroll
+    for (int i = 0; i < Items; ++i) {
+      const int v = place + i * stride;
+      held[i] =
+          v < l.vectors ? simt::load_vector(in + l.head + std::int64_t{v} * size) : filled<T>(-INFINITY);
+    }
+#pragma unroll
+    for (int k = 0; k < Edges; ++k)
+      edge[k] =
+          place + k * stride < l.edges ? static_cast<float>(in[edge_col(l, place + k * stride)]) : -INFINITY;
+#pragma unroll
+    for (int i = 0; i < Items; ++i) unpack<T>(held[i], value[i]);
+  }
+
+  /// The largest value held.
+  __device__ float largest() const {
+    float m = -INFINITY;
+#pragma unroll
+    for (int k = 0; k < Edges; ++k) m = fmaxf(m, edge[k]);
+#pragma unroll
+    for (int i = 0; i < Items; ++i)
+#pragma unroll
+      for (int e = 0; e < size; ++e) m = fmaxf(m, value[i][e]);
+    return m;
+  }
+
+  /// Turns each value into its exponential relative to m, and returns their sum.
+  __device__ float exponentials(float m) {
+    float d = 0.0f;
+#pragma unroll
+    for (int k = 0; k < Edges; ++k) d += edge[k] = exponential(edge[k] - m);
+#pragma unroll
+    for (int i = 0; i < Items; ++i)
+#pragma unroll
+      for (int e = 0; e < size; ++e) d += value[i][e] = exponential(value[i][e] - m);
+    return d;
+  }
+
+  /// Stores scale times what is held to where load() found it; element by element where rows lie apart.
+  template <rows_lie Lie>
+  __device__ void store(T* out, const row_layout& l, int place, int stride, float scale) {
+#pragma unroll
+    for (int i = 0; i < Items; ++i) {
+      const int v = place + i * stride;
+#pragma unroll
+      for (int e = 0; e < size; ++e) value[i][e] *= scale;
+      if (v >= l.vectors) continue;
+      T* to = out + l.head + std::int64_t{v} * size;
+      if constexpr (Lie != rows_lie::apart) {
+        simt::store_vector(to, pack<T>(value[i]));
+      } else {
+#pragma unroll
+        for (int e = 0; e < size; ++e) to[e] = static_cast<T>(value[i][e]);
+      }
+    }
+#pragma unroll
+    for (int k = 0; k < Edges; ++k)
+      if (place + k * stride < l.edges)
+        out[edge_col(l, place + k * stride)] = static_cast<T>(edge[k] * scale);
+  }
+};
+
+}  // namespace
+}  // namespace softmax

@@ -1,0 +1,132 @@
+#pragma once
+// Softmax as fast as a copy, for rows that a block can hold: 16 bytes an access at any width and alignment,
+// one exponential an element, one reciprocal a row. Moves, in elements: reads MN, writes MN.
+#include <string>
+
+#include "kernels/row_share.cuh"
+#include "numerics/shape.hpp"
+#include "simt/simt.hpp"
+
+namespace softmax {
+namespace {
+
+constexpr int held_values = 32;  // registers a thread spends on the row, at most
+constexpr int most_row_threads = 1024;
+constexpr std::int64_t max_blocks = (std::int64_t{1} << 31) - 1;  // of a grid; further rows are looped over
+
+/// Cuts a row into the elements before the first multiple of 16 bytes, whole vectors, and the rest.
+template <class T>
+__device__ row_layout layout_of(const T* in, std::int64_t cols) {
+  // exercise a: head, vectors and edges of a row at any address; starts as
+  // `return {0, cols / per_vector<T>, 0};`
+  const auto past = static_cast<int>(reinterpret_cast<std::uintptr_t>(in) % 16 / sizeof(T));
+  const int to_boundary = (per_vector<T> - past) % per_vector<T>;
+  const int head = to_boundary < cols ? to_boundary : static_cast<int>(cols);
+  const auto vectors = static_cast<int>((cols - head) / per_vector<T>);
+  return {head, vectors, static_cast<int>(cols - std::int64_t{vectors} * per_vector<T>)};
+  // end
+}
+
+/// Merges one state of each warp of the block. Takes part: every thread. Valid on: every thread. Barriers:
+/// one, as calls take turns between two sets of states.
+template <int WarpSize>
+__device__ running block_merge(running warp_state, int turn) {
+  __shared__ running state[2][most_row_threads / WarpSize];
+  const int warp = threadIdx.x / WarpSize, lane = threadIdx.x % WarpSize, warps = blockDim.x / WarpSize;
+  if (lane == 0) state[turn][warp] = warp_state;
+  __syncthreads();  // the states are complete
+  return warp_merge<WarpSize>(lane < warps ? state[turn][lane] : running{-INFINITY, 0.0f});
+}
+
+/// y[row] = softmax of x[row]. Lanes threads share a row, or the whole block if Lanes is 0. A thread works on
+/// Together rows at once.
+template <int WarpSize, int Lanes, int Items, int Together, rows_lie Lie, class T>
+__global__ void __launch_bounds__(most_row_threads) softmax_rows(const T* x, T* y, matrix_shape s) {
+  constexpr int most_edges = Lie == rows_lie::aligned ? 0 : 2 * (per_vector<T> - 1);
+  constexpr int edges = Lanes ? (most_edges + Lanes - 1) / Lanes : most_edges > 0;
+  const int lanes = Lanes ? Lanes : static_cast<int>(blockDim.x), shares = Lanes ? blockDim.x / Lanes : 1;
+  const int share = Lanes ? threadIdx.x / lanes : 0, lane = Lanes ? threadIdx.x % lanes : threadIdx.x;
+  int turn = 0;
+  for (std::int64_t first = std::int64_t{blockIdx.x} * shares * Together; first < s.rows;
+       first += std::int64_t{gridDim.x} * shares * Together) {
+    row_share<T, Items, edges> mine[Together];
+    row_layout layout[Together];
+#pragma unroll
+    for (int t = 0; t < Together; ++t) {
+      const std::int64_t row = first + t * shares + share;
+      const T* in = x + row * s.ld_in;
+      const std::int64_t cols = row < s.rows ? s.cols : 0;
+      if constexpr (Lie == rows_lie::aligned)
+        layout[t] = {0, static_cast<int>(cols / per_vector<T>), 0};
+      else
+        layout[t] = layout_of(in, cols);
+      mine[t].load(in, layout[t], lane, lanes);
+    }
+#pragma unroll
+    for (int t = 0; t < Together; ++t) {
+      const std::int64_t row = first + t * shares + share;
+      // exercise b: what this thread's exponentials have to be multiplied with, and a row's maximum and sum
+      // for that; starts as `const float scale = 1.0f / mine[t].exponentials(mine[t].largest());`
+      constexpr int group = Lanes ? Lanes : WarpSize;
+      running r = {group_reduce<maximum, WarpSize, group>(mine[t].largest()), 0.0f};
+      r.d = group_reduce<sum, WarpSize, group>(mine[t].exponentials(reference(r.m)));
+      float scale = 1.0f / r.d;
+      if constexpr (Lanes == 0) {
+        const running all = block_merge<WarpSize>(r, turn);
+        scale = exponential(r.m - all.m) * (1.0f / all.d);
+      }
+      // end
+      mine[t].template store<Lie>(y + row * s.ld_out, layout[t], lane, lanes, scale);
+    }
+    turn = 1 - turn;
+  }
+}
+
+/// Launches blocks of `threads`, each with as many rows as it has room for.
+template <int WarpSize, int Lanes, int Items, int Together, rows_lie Lie, class T>
+void launch_rows(int threads, const T* x, T* y, const matrix_shape& s, simt::stream queue) {
+  const int rows = (Lanes ? threads / Lanes : 1) * Together;
+  const std::int64_t needed = (s.rows + rows - 1) / rows;
+  const auto blocks = static_cast<unsigned>(needed < max_blocks ? needed : max_blocks);
+  simt::launch(softmax_rows<WarpSize, Lanes, Items, Together, Lie, T>,
+               {blocks, static_cast<unsigned>(threads), 0, queue}, x, y, s);
+}
+
+/// Launches the kernel for the width of the rows.
+template <int WarpSize, rows_lie Lie, class T>
+void launch_width(const T* x, T* y, const matrix_shape& s, simt::stream queue) {
+  constexpr int most = held_values / per_vector<T>, half = most / 2;
+  const auto vectors = static_cast<int>(s.cols / per_vector<T>);  // at most: where a row starts on 16 bytes
+  const auto threads = [&](int items) {
+    return (vectors + items * WarpSize - 1) / (items * WarpSize) * WarpSize;
+  };
+  if constexpr (Lie != rows_lie::apart) {
+    // exercise c: lanes a row, so that few of them are idle at any width; starts with nothing
+    if (vectors <= 4) return launch_rows<WarpSize, 4, 1, 1, Lie>(128, x, y, s, queue);
+    if (vectors <= 8) return launch_rows<WarpSize, 8, 1, 1, Lie>(128, x, y, s, queue);
+    if (vectors <= 16) return launch_rows<WarpSize, 8, 2, 1, Lie>(128, x, y, s, queue);
+    if (vectors <= 32) return launch_rows<WarpSize, 16, 2, 1, Lie>(128, x, y, s, queue);
+    if (vectors <= 64) return launch_rows<WarpSize, 32, 2, 1, Lie>(128, x, y, s, queue);
+    if (sizeof(T) == 2 && Lie == rows_lie::alike && vectors <= 128)
+      return launch_rows<WarpSize, 32, 4, 1, Lie>(128, x, y, s, queue);
+    if (sizeof(T) == 4 && vectors <= 2048)
+      return launch_rows<WarpSize, 0, half, 1, Lie>(threads(half), x, y, s, queue);
+    // end
+  }
+  launch_rows<WarpSize, 0, most, 1, Lie>(vectors ? threads(most) : WarpSize, x, y, s, queue);
+}
+
+/// y = softmax of each row of x. workspace is not used.
+template <int WarpSize, class T>
+void softmax(const T* x, T* y, float*, const matrix_shape& s, simt::stream queue) {
+  if (s.rows == 0 || s.cols == 0) return;
+  if (s.cols / per_vector < T >> most_row_threads * (held_values / per_vector<T>))
+    throw simt::error("no block holds a row of " + std::to_string(s.cols) + " columns: use stage 07.");
+  const rows_lie lie = how_rows_lie(x, y, s);
+  if (lie == rows_lie::aligned) return launch_width<WarpSize, rows_lie::aligned>(x, y, s, queue);
+  if (lie == rows_lie::alike) return launch_width<WarpSize, rows_lie::alike>(x, y, s, queue);
+  launch_width<WarpSize, rows_lie::apart>(x, y, s, queue);
+}
+
+}  // namespace
+}  // namespace softmax

@@ -1,0 +1,100 @@
+#pragma once
+// Softmax with a row split over several blocks, for rows that no block can hold and for rows too few to fill
+// the GPU. This form runs on every GPU: one launch leaves the maximum and the sum of each part of a row in
+// memory, a second one merges them and writes. Moves, in elements: reads 2MN, writes MN, and two numbers a
+// part. Where there are clusters of blocks, cluster.cuh does it in one launch.
+#include "cluster.cuh"
+#include "kernels/row_share.cuh"
+#include "numerics/shape.hpp"
+#include "simt/simt.hpp"
+#include "split_plan.hpp"
+
+namespace softmax {
+namespace {
+
+/// Merges one state of each thread of the block. Takes part: every thread. Valid on: every thread. Barriers:
+/// two.
+template <int WarpSize>
+__device__ running block_merge(running r) {
+  constexpr int warps = part_threads / WarpSize;
+  __shared__ running state[warps];
+  const int warp = threadIdx.x / WarpSize, lane = threadIdx.x % WarpSize;
+  r = warp_merge<WarpSize>(r);
+  __syncthreads();  // readers of the call before are done
+  if (lane == 0) state[warp] = r;
+  __syncthreads();  // the states of all warps are complete
+  return warp_merge<WarpSize>(lane < warps ? state[lane] : running{-INFINITY, 0.0f});
+}
+
+/// partial[row][part] = maximum and sum of that part of x[row]. Block (row, part) takes every parts-th piece
+/// of the row.
+template <int WarpSize, int Items, class T>
+__global__ void __launch_bounds__(part_threads) reduce_parts(const T* x, running* partial, matrix_shape s) {
+  const int stride = gridDim.y * part_threads, place = blockIdx.y * part_threads + threadIdx.x;
+  for (std::int64_t row = blockIdx.x; row < s.rows; row += gridDim.x) {
+    const T* in = x + row * s.ld_in;
+    const row_layout l = layout_of(in, s.cols);
+    row_share<T, Items, 1> mine;
+    running r = {-INFINITY, 0.0f};
+    for (int first = 0; first == 0 || first < l.vectors; first += Items * stride) {
+      mine.load(in, l, first + place, stride);
+      // exercise a: bring r.d to the new maximum and add the piece's exponentials; starts as
+      // `r.m = mine.largest();`
+      const float m = fmaxf(r.m, mine.largest());
+      r.d = r.d * exponential(r.m - reference(m)) + mine.exponentials(reference(m));
+      r.m = m;
+      // end
+    }
+    r = block_merge<WarpSize>(r);
+    if (threadIdx.x == 0) partial[row * gridDim.y + blockIdx.y] = r;
+  }
+}
+
+/// y[row] = softmax of x[row], with the states of its parts.
+template <int WarpSize, int Items, rows_lie Lie, class T>
+__global__ void __launch_bounds__(part_threads)
+    normalise_parts(const T* x, T* y, const running* partial, matrix_shape s) {
+  const int stride = gridDim.y * part_threads, place = blockIdx.y * part_threads + threadIdx.x;
+  for (std::int64_t row = blockIdx.x; row < s.rows; row += gridDim.x) {
+    const T* in = x + row * s.ld_in;
+    const row_layout l = layout_of(in, s.cols);
+    // exercise b: the states of all parts of this row, one a thread, merged; starts as
+    // `const running all = partial[row * gridDim.y + blockIdx.y];`
+    running all = {-INFINITY, 0.0f};
+    if (threadIdx.x < gridDim.y) all = partial[row * gridDim.y + threadIdx.x];
+    all = block_merge<WarpSize>(all);
+    // end
+    for (int first = 0; first == 0 || first < l.vectors; first += Items * stride) {
+      row_share<T, Items, 1> mine;
+      mine.load(in, l, first + place, stride);
+      mine.exponentials(all.m);
+      mine.template store<Lie>(y + row * s.ld_out, l, first + place, stride, 1.0f / all.d);
+    }
+  }
+}
+
+/// Launches both kernels, with `parts` blocks a row.
+template <int WarpSize, int Items, class T>
+void launch_parts(int parts, const T* x, T* y, float* workspace, const matrix_shape& s, simt::stream queue) {
+  const dim3 grid(static_cast<unsigned>(s.rows < max_blocks ? s.rows : max_blocks),
+                  static_cast<unsigned>(parts));
+  auto* partial = reinterpret_cast<running*>(workspace);
+  simt::launch(reduce_parts<WarpSize, Items, T>, {grid, part_threads, 0, queue}, x, partial, s);
+  const auto normalise = how_rows_lie(x, y, s) == rows_lie::apart
+                             ? normalise_parts<WarpSize, Items, rows_lie::apart, T>
+                             : normalise_parts<WarpSize, Items, rows_lie::alike, T>;
+  simt::launch(normalise, {grid, part_threads, 0, queue}, x, y, partial, s);
+}
+
+/// y = softmax of each row of x. workspace holds a maximum and a sum for each part of each row.
+template <int WarpSize, class T>
+void softmax(const T* x, T* y, float* workspace, const matrix_shape& s, simt::stream queue) {
+  if (s.rows == 0 || s.cols == 0) return;
+  constexpr int items = held_values / per_vector<T>;
+  if (simt::most_cluster_blocks() >= most_parts && !beyond_clusters(s))
+    return launch_cluster<WarpSize, items>(cluster_plan(s, sizeof(T)), x, y, s, queue);
+  launch_parts<WarpSize, items>(parts_of(s), x, y, workspace, s, queue);
+}
+
+}  // namespace
+}  // namespace softmax

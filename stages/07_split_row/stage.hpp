@@ -1,0 +1,46 @@
+// What stage 07 says about itself. The byte model is checked against the simulator's count at every run.
+#include <cmath>
+
+#include "harness/stage_info.hpp"
+#include "split_plan.hpp"
+
+namespace softmax {
+
+const stage_info& this_stage() {
+  static const stage_info stage{
+      .number = "07",
+      .folder = "stages/07_split_row",
+      .idea = "a row over several blocks, which exchange maximum and sum",
+      .fit =
+          [](stage_info& stage, const matrix_shape& s, dtype t, bool clusters) {
+            const std::int64_t parts = parts_of(s);
+            stage.workspace = {.m = 2 * parts};
+            stage.launches = {
+                {.kernel = "reduce_parts", .reads_storage = {.mn = 1}, .writes_f32 = {.m = 2 * parts}},
+                {.kernel = "normalise_parts",
+                 .reads_storage = {.mn = 1},
+                 .reads_f32 = {.m = 2 * parts * parts},  // each block of a row reads all its parts
+                 .writes_storage = {.mn = 1}}};
+            if (!clusters || beyond_clusters(s)) return;
+            // What the last pass of a cluster over its row does not hold is read again.
+            const split_plan plan = cluster_plan(s, size_of(t));
+            const std::int64_t held = std::int64_t{plan.parts} * plan.threads * held_values;
+            const std::int64_t again = s.cols <= held ? 0 : (s.cols - 1) / held * held;
+            stage.launches = {{.kernel = "softmax_cluster",
+                               .reads_storage = {.mn = 1, .m = again},
+                               .writes_storage = {.mn = 1}}};
+          },
+      // A thread adds 32 values and an edge at a time and may rescale its sum after each 32, an exponential
+      // and two products; lanes and at most 512 warps are merged.
+      .sum_depth =
+          [](const matrix_shape& s) {
+            const double times = std::ceil(static_cast<double>(s.cols) / (32.0 * part_threads)) + 1;
+            return 40 + 5 * times + 2 * 6 * 6 + 16;
+          },
+      .exponent_roundings = 2.5,  // the difference, its product with log2(e), and log2(e) itself
+      .next = "make report: all stages side by side",
+  };
+  return stage;
+}
+
+}  // namespace softmax
