@@ -143,6 +143,7 @@ __device__ inline void sync_warp() { __syncwarp(); }
 
 /// 16 bytes, the most that a thread loads or stores at once. Addresses are multiples of 16.
 using vector16 = uint4;
+/// One load of 16 bytes.
 __device__ inline vector16 load_vector(const void* p) { return *static_cast<const vector16*>(p); }
 /// One instruction: the compiler may split the assignment of a vector type into four stores.
 __device__ inline void store_vector(void* p, vector16 v) { __stwb(static_cast<uint4*>(p), v); }
@@ -233,25 +234,28 @@ __device__ inline unsigned cluster_id() {
   asm("mov.u32 %0, %%clusterid.x;" : "=r"(n));
   return n;
 }
+/// Clusters of the launch.
 __device__ inline unsigned cluster_count() {
   unsigned n;
   asm("mov.u32 %0, %%nclusterid.x;" : "=r"(n));
   return n;
 }
-/// Blocks of this cluster, and the number of this block among them.
+/// Blocks of this cluster.
 __device__ inline int cluster_blocks() {
   int n;
   asm("mov.u32 %0, %%cluster_nctarank;" : "=r"(n));
   return n;
 }
+/// The number of this block among them, from 0.
 __device__ inline int cluster_rank() {
   int n;
   asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(n));
   return n;
 }
-/// The barrier of a cluster in two halves. Takes part: every thread. Between them a thread may do what
-/// concerns no other block.
+/// The first half of a cluster's barrier. Takes part: every thread, which may then do what concerns no other
+/// block.
 __device__ inline void cluster_arrive() { asm volatile("barrier.cluster.arrive.aligned;" ::: "memory"); }
+/// The second half: waits until every thread of the cluster has arrived.
 __device__ inline void cluster_wait() { asm volatile("barrier.cluster.wait.aligned;" ::: "memory"); }
 /// Stores 8 bytes where block `rank` of the cluster has what is at p in this block's shared memory.
 __device__ inline void store_pair(void* p, int rank, float a, float b) {

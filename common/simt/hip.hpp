@@ -147,6 +147,7 @@ __device__ inline void sync_warp() {
 
 /// 16 bytes, the most that a thread loads or stores at once. Addresses are multiples of 16.
 using vector16 = uint4;
+/// One load of 16 bytes.
 __device__ inline vector16 load_vector(const void* p) { return *static_cast<const vector16*>(p); }
 __device__ inline void store_vector(void* p, vector16 v) { *static_cast<vector16*>(p) = v; }
 
