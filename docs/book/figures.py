@@ -251,6 +251,58 @@ def draw_merge():
     return d
 
 
+def draw_vectors():
+    """A row that starts anywhere: aligned vectors of 4 floats, and edges."""
+    past, cols, per = 2, 17, 4
+    head = -past % per
+    vectors = (cols - head) // per
+    d = Drawing(f"A row of {cols} floats that begins {4 * past} bytes behind a multiple of 16: {head} floats before the first multiple, {vectors} vectors "
+                f"of 4 floats, and {cols - head - per * vectors} floats behind the last vector.", 138)
+    step = (RIGHT - LEFT) / (past + cols + 1)
+    d.text(LEFT, 20, "a row of floats that begins between two multiples of 16 bytes", "small muted")
+    for place in range(past + cols + 1):
+        x, col = LEFT + place * step, place - past
+        inside = 0 <= col < cols
+        vector = head <= col < head + per * vectors
+        d.box(x + 1, 44, step - 2, 24, ("a-soft" if vector else "b-soft") if inside else "void", 2)
+        if inside:
+            d.text(x + step / 2, 60, str(col), "small middle")
+        if place % per == 0:
+            d.line([(x, 36), (x, 76)], "dashed")
+    d.box(LEFT, 92, 14, 14, "a-soft", 2)
+    d.text(LEFT + 22, 103, f"{vectors} vectors: one access of 16 bytes each", "small")
+    d.box(LEFT, 114, 14, 14, "b-soft", 2)
+    d.text(LEFT + 22, 125, f"{cols - per * vectors} edges: one access each", "small")
+    return d
+
+
+def draw_split():
+    """A row over four blocks: partial maxima and sums meet."""
+    parts = [(3, 1.135), (5, 1.05), (4, 2.0), (1, 1.368)]
+    m = max(p[0] for p in parts)
+    total = sum(s * math.exp(p - m) for p, s in parts)
+    d = Drawing("A row is cut into four parts, one for each of four blocks. Each block finds the maximum and sum of its part; the pairs are "
+                "exchanged and merged by every block, and each block writes its part.", 236)
+    width = (RIGHT - LEFT) / 4
+    d.text(LEFT, 20, "one row, four blocks", "small muted")
+    for i, (top, s) in enumerate(parts):
+        x = LEFT + i * width
+        c = "abcd"[i]
+        d.box(x + 1, 30, width - 2, 22, f"{c}-soft", 2)
+        d.text(x + width / 2, 45, f"part {i}", "small middle")
+        d.down(x + width / 2, 56, 76)
+        d.box(x + 6, 80, width - 12, 30, "soft edge")
+        d.text(x + width / 2, 99, f"({top}, {s:.3f})", "mono middle")
+        for k in range(4):
+            d.line([(x + width / 2, 112), (LEFT + k * width + width / 2, 142)], "rule")
+        d.box(x + 6, 144, width - 12, 30, "c-soft edge")
+        d.text(x + width / 2, 163, f"({m}, {total:.3f})", "mono middle")
+        d.down(x + width / 2, 178, 194)
+        d.box(x + 1, 198, width - 2, 22, f"{c}-soft", 2)
+        d.text(x + width / 2, 213, "written", "small middle")
+    return d
+
+
 def draw_ledger():
     d = Drawing("Elements moved by each stage, in units of MN: " +
                 "; ".join(f"stage {s.number} reads {elements(s.together.reads):g}, writes {elements(s.together.writes):g}" for s in stages())
