@@ -35,7 +35,7 @@ def run(program, *arguments):
     return done.stdout
 
 
-def source_line(entry, width=56):
+def source_line(entry, width=42):
     """The line itself from the source tree, so that no stale text is quoted."""
     text = (ROOT / entry["file"]).read_text().splitlines()[entry["line"] - 1].split("//")[0].strip().replace("|", "\\|")
     return f"`{text if len(text) <= width else text[:width - 1] + '…'}`"
