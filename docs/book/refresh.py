@@ -35,7 +35,7 @@ def run(program, *arguments):
     return done.stdout
 
 
-def source_line(entry, width=42):
+def source_line(entry, width):
     """The line itself from the source tree, so that no stale text is quoted."""
     text = (ROOT / entry["file"]).read_text().splitlines()[entry["line"] - 1].split("//")[0].strip().replace("|", "\\|")
     return f"`{text if len(text) <= width else text[:width - 1] + '…'}`"
@@ -59,7 +59,7 @@ def profile(stage, arguments, bin_folder):
                 break
             where = f"{entry['file'].split('/')[-1]}:{entry['line']}"
             for numbers in traffic(entry):
-                row = [*([f"`{launch['kernel']}`"] if several else []), where, source_line(entry), *numbers]
+                row = [*([f"`{launch['kernel']}`"] if several else []), where, source_line(entry, 24 if several else 42), *numbers]
                 if row not in rows:
                     rows.append(row)
             if entry["advice_text"]:
