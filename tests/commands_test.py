@@ -63,6 +63,8 @@ class Commands(unittest.TestCase):
             if place:
                 self.assertTrue(" " in place or (ROOT / place).exists(), place)
                 continue
+            if command.startswith("make report") and not (ROOT / "build/venv/report").exists():
+                continue  # make setup-report failed, as it does with an old Python
             if re.fullmatch(r"make quiz-\d\d", command):
                 command += " ANSWERS=a"  # and the end of the input; not all correct is no failure
             with self.subTest(command):
