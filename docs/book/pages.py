@@ -163,11 +163,13 @@ def kernel_part(stage):
     file = f"{stage.folder.name}/kernel.cuh"
     first = raw(f'<p>What stands below a comment <code>exercise</code> is yours to write, <a href="#{stage.page}-exercise">if you like to '
                 "try first</a>.</p>")
+    folded = lambda name, title: (raw(f"<details><summary>{title}</summary>") + f"\n\\include{{lineno}} {stage.folder.name}/{name}\n" +
+                                  raw("</details>"))
+    others = "".join(folded(p.name, f"Its part <code>{p.name}</code>") for p in stage.parts)
     if not stage.has_quotation:
-        return f"{first}\n\\include{{lineno}} {file}\n"
-    return (f"{first}\n\\snippet{{lineno}} {file} kernel\n" +
-            raw("<details><summary>The whole file <code>kernel.cuh</code>, with its launcher</summary>") +
-            f"\n\\include{{lineno}} {file}\n" + raw("</details>"))
+        return f"{first}\n\\include{{lineno}} {file}\n{others}"
+    whole = folded("kernel.cuh", "The whole file <code>kernel.cuh</code>, with its launcher")
+    return f"{first}\n\\snippet{{lineno}} {file} kernel\n{whole}{others}"
 
 
 def quiz_part(stage, program):

@@ -75,6 +75,12 @@ class Stage:
         """Its line on the front page of the repository."""
         return found_in(ROOT / "README.md", rf"\| \[`{self.folder.name}`\]\([^)]*\) \| ([^|]*) \|", f"line for {self.folder.name}")[1].strip()
 
+    @property
+    def parts(self):
+        """Files that the kernel is made of beside kernel.cuh, of this stage alone."""
+        known = {"kernel.cuh", "exercise.cuh", "pitfalls.cuh", "stage.hpp", "exercise.hpp"}
+        return sorted(p for pattern in ("*.cuh", "*.hpp") for p in self.folder.glob(pattern) if p.name not in known)
+
     def diff(self):
         """What its kernel changes in that of the stage it builds on, as lines of a unified diff."""
         old, new = ([line for line in s.kernel.splitlines() if not line.startswith("//! [")] for s in (self.before, self))
