@@ -5,8 +5,8 @@ JOBS ?= $(shell nproc)
 APT_PACKAGES = g++ make cmake ninja-build git python3 \
   libboost-context-dev libcli11-dev libfmt-dev nlohmann-json3-dev libeigen3-dev libbenchmark-dev libtomlplusplus-dev catch2
 APT_PACKAGES_HIP = hipcc libamdhip64-dev rocm-device-libs
-APT_PACKAGES_DOCS = doxygen graphviz clang-format
-APT_PACKAGES_REPORT = python3-venv
+APT_PACKAGES_DOCS = doxygen clang-format
+APT_PACKAGES_VENV = python3-venv
 VENV = $(BUILD)/venv
 
 STAGES := $(patsubst stages/%/kernel.cuh,%,$(wildcard stages/*/kernel.cuh))
@@ -27,8 +27,9 @@ help:
 	@echo "make report           benchmark what this machine can, then write report.html; QUICK=1 takes less time,"
 	@echo "                      FROM=a.json,b.json measures nothing and compares these files"
 	@echo "make format           format the code; make check-format only looks"
-	@echo "make docs             API reference in docs/html (warnings are errors)"
-	@echo "make setup-hip        HIP compiler for AMD GPUs;  make setup-docs  Doxygen and clang-format"
+	@echo "make docs             the book, in docs/html (warnings are errors);  make check-docs  looks it through"
+	@echo "make chapters         rewrite what chapters quote: drawings, tables, diffs, profiles"
+	@echo "make setup-hip        HIP compiler for AMD GPUs;  make setup-docs  Doxygen, its theme, clang-format"
 	@echo "make setup-report     Python packages for the charts, in $(VENV)"
 	@echo "CMAKE_FLAGS=...       options for CMake, such as -DSOFTMAX_CUDA=OFF -DSOFTMAX_HIP=OFF (quicker builds)"
 	@echo "make clean            remove build folders and programs"
@@ -51,27 +52,34 @@ setup:
 	$(call install_packages,$(APT_PACKAGES))
 setup-hip: setup
 	$(call install_packages,$(APT_PACKAGES_HIP))
-setup-docs: setup
+setup-docs: setup $(VENV)/docs
 	$(call install_packages,$(APT_PACKAGES_DOCS))
 
-# --- the report: charts need Python packages, kept apart in $(VENV)
+# --- Python packages, kept apart in $(VENV): the charts of the report, and what the book is made with
 .PHONY: report setup-report
-setup-report: $(VENV)/ready
-$(VENV)/ready: bench/requirements.txt
+setup-report: $(VENV)/report
+$(VENV)/report: bench/requirements.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 	  echo "setup-report: $(PYTHON) is older than Python 3.11, which the charts need: give PYTHON=python3.11 or newer."; exit 2; }
+	$(call install_into_venv,setup-report,$<)
+$(VENV)/docs: docs/book/requirements.txt
+	$(call install_into_venv,setup-docs,$<)
+
+# $(1): who asks, $(2): requirements. The target is the mark of an installation that went well.
+define install_into_venv
 	@$(PYTHON) -c 'import ensurepip, venv' 2> /dev/null || $(MAKE) --no-print-directory install-venv
 	@$(PYTHON) -c 'import ensurepip, venv' 2> /dev/null || { \
-	  echo "setup-report: $(PYTHON) has no module venv: install python3-venv."; exit 2; }
-	@mkdir -p $(BUILD) && rm -rf $(VENV) && echo "setup-report: installing into $(VENV)" && \
-	{ $(PYTHON) -m venv $(VENV) && $(VENV)/bin/python -m pip install --disable-pip-version-check -q -r $<; } \
+	  echo "$(1): $(PYTHON) has no module venv: install python3-venv."; exit 2; }
+	@mkdir -p $(BUILD) && echo "$(1): installing into $(VENV)" && \
+	{ $(PYTHON) -m venv $(VENV) && $(VENV)/bin/python -m pip install --disable-pip-version-check -q -r $(2); } \
 	  > $(BUILD)/venv.log 2>&1 || { tail -n 1 $(BUILD)/venv.log; \
-	  echo "setup-report: the packages could not be installed; is there a network? The whole output is in $(BUILD)/venv.log."; \
+	  echo "$(1): the packages could not be installed; is there a network? The whole output is in $(BUILD)/venv.log."; \
 	  exit 2; }
 	@touch $@
+endef
 .PHONY: install-venv
 install-venv:
-	$(call install_packages,$(APT_PACKAGES_REPORT))
+	$(call install_packages,$(APT_PACKAGES_VENV))
 
 comma := ,
 report: setup-report $(if $(FROM),,$(BUILD)/CMakeCache.txt)
@@ -118,7 +126,7 @@ FORCE:
 stages: $(addprefix stage-,$(NUMBERS))
 
 # --- checks
-.PHONY: test test-all format check-format docs clean
+.PHONY: test test-all format check-format docs check-docs chapters clean
 test: $(BUILD)/CMakeCache.txt
 	@cmake --build $(BUILD) --parallel $(JOBS)
 	@ctest --test-dir $(BUILD) --output-on-failure --parallel $(JOBS) --label-exclude slow
@@ -133,8 +141,18 @@ format:
 check-format:
 	@clang-format --dry-run -Werror $(SOURCES) && echo "format: $(words $(SOURCES)) files are fine"
 
-docs:
-	@doxygen docs/Doxyfile && echo "docs: docs/html/index.html"
+# The book: pages are written into $(BUILD)/book, and Doxygen makes it of them and of the headers in common/.
+docs: $(VENV)/docs $(BUILD)/CMakeCache.txt
+	@cmake --build $(BUILD) --parallel $(JOBS) --target questions > $(BUILD)/docs.log 2>&1 || { cat $(BUILD)/docs.log; exit 2; }
+	@rm -rf docs/html && $(VENV)/bin/python docs/book/pages.py $(BUILD)/book --questions $(BUILD)/bin/questions --html docs/html && \
+	doxygen $(BUILD)/book/book.doxyfile && $(VENV)/bin/python docs/book/search.py docs/html $(BUILD)/book/pages && echo "docs: docs/html/index.html"
+check-docs:
+	@$(PYTHON) tests/book_test.py --bin $(BUILD)/bin
+# What is generated and committed.
+chapters: $(BUILD)/CMakeCache.txt
+	@cmake --build $(BUILD) --parallel $(JOBS) --target $(addprefix stage-,$(NUMBERS)) > $(BUILD)/chapters.log 2>&1 || \
+	  { cat $(BUILD)/chapters.log; exit 2; }
+	@$(PYTHON) bench/tables.py && $(PYTHON) docs/book/refresh.py --bin $(BUILD)/bin
 
 clean:
 	rm -rf $(BUILD) docs/html stage-[0-9][0-9] exercise-[0-9][0-9] report.html

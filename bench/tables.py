@@ -84,10 +84,10 @@ def front_page(runs, peers):
 
 def stage_table(runs, stage):
     name, before = f"stage-{stage}", f"stage-{int(stage) - 1:02d}"
-    widths = sorted({cols for (s, _, cols), e in runs.items() if s in (before, name) and not (s == before and e.get("error_occurred"))})
-    widths = [n for n in widths if not all(runs[s, "f32", n].get("error_occurred") for s in (before, name))]
-    return table(["N"] + [f"stage {s[-2:]}, {t}" for t in ("fp32", "bf16") for s in (before, name)],
-                 [[str(n)] + [cell(runs.get((s, t, n))) for t in ("f32", "bf16") for s in (before, name)] for n in widths]) + \
+    shown = [s for s in (before, name) if any(key[0] == s for key in runs)]
+    widths = sorted({cols for (s, _, cols), e in runs.items() if s in shown and not e.get("error_occurred")})
+    return table(["N"] + [f"stage {s[-2:]}, {t}" for t in ("fp32", "bf16") for s in shown],
+                 [[str(n)] + [cell(runs.get((s, t, n))) for t in ("f32", "bf16") for s in shown] for n in widths]) + \
         "\n\nGB/s (fraction of the best copy kernel in the same process)."
 
 

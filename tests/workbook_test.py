@@ -3,6 +3,7 @@
 
 Run by CTest as: workbook_test.py BUILD_FOLDER. Works in folders of its own: nobody's exercise or progress is touched.
 """
+import json
 import os
 import re
 import shutil
@@ -164,6 +165,29 @@ class Quiz(Folder):
         text = self.workbook("quiz", "00", "--answers", "B),c.,c,8,c").stdout
         self.assertIn("   a to d: B)\n   right. ", text)
         self.assertIn("   a number: 8\n   right. ", text)
+
+    def json_of(self, number):
+        return json.loads(subprocess.run([WORKBOOK.parent / "questions", number], capture_output=True, text=True, env=self.env, check=True).stdout)
+
+    def test_as_json(self):
+        """What the book shows: each question once a GPU, with its key and the reason for every answer. Nothing is recorded."""
+        for stage in sorted(ROOT.glob("stages/*/quiz.toml")):
+            quiz = self.json_of(stage.parent.name[:2])
+            self.assertEqual(quiz["stage"], stage.parent.name[:2])
+            self.assertEqual([g["key"] for g in quiz["gpus"]], ["h200", "a100", "rtx4090", "mi250x", "mi300x"])
+            for gpu in quiz["gpus"]:
+                self.assertEqual(len(gpu["questions"]), stage.read_text().count("[[question]]"))
+                for q in gpu["questions"]:
+                    self.assertNotRegex(json.dumps(q), r"\{[a-z_0-9]+\}")
+                    if "choices" in q:
+                        self.assertEqual(sum(c["right"] for c in q["choices"]), 1)
+                        self.assertTrue(all(c["reason"] for c in q["choices"]))
+                    else:
+                        self.assertGreater(q["number"]["within"], 0)
+                        self.assertTrue(q["number"]["reason"] and q["miss"])
+        wave = [g["questions"] for g in self.json_of("00")["gpus"] if g["key"] == "mi250x"][0]
+        self.assertEqual([q["number"]["value"] for q in wave if q["id"] == "warps-meet"], [4])
+        self.assertFalse((self.root / "progress.txt").exists())
 
     def test_answers_from_a_pipe(self):
         text = self.workbook("quiz", "0", input=self.right.replace(",", "\n")).stdout

@@ -7,8 +7,9 @@
 
 namespace softmax {
 
+/// What can stand out in a source line.
 enum class line_fault {
-  none,
+  none,  ///< nothing does
   bank_conflict,  ///< lanes of a request want different words of one bank
   uncoalesced,  ///< lanes of a request lie far apart
   misaligned,  ///< requests begin inside a sector, and touch one more
@@ -19,8 +20,9 @@ enum class line_fault {
 /// "bank conflict"
 const char* to_string(line_fault f);
 
+/// What stands out, and what to do about it.
 struct line_advice {
-  line_fault what = line_fault::none;
+  line_fault what = line_fault::none;  ///< none: nothing stands out
   std::string text;  ///< one sentence; empty if there is nothing to say
 };
 

@@ -16,11 +16,11 @@ namespace softmax {
 
 /// Memory and parameters of one call of the stage.
 struct stage_call {
-  dtype type = dtype::f32;
-  const void* x = nullptr;
-  void* y = nullptr;
-  float* workspace = nullptr;
-  matrix_shape shape;
+  dtype type = dtype::f32;  ///< of x and y
+  const void* x = nullptr;  ///< on the device, shape.rows rows of shape.ld_in elements
+  void* y = nullptr;  ///< on the device, shape.rows rows of shape.ld_out elements
+  float* workspace = nullptr;  ///< on the device, stage_info::workspace elements
+  matrix_shape shape;  ///< of both matrices, in elements
   launch_plan plan{};  ///< for stages that take one
   const char* pitfall = nullptr;  ///< run this mistake of the stage instead
 };
@@ -44,12 +44,18 @@ class backend {
   virtual std::string name() const = 0;  ///< "cuda", "hip" or "sim"
   /// Makes device `index` current. @throws simt::no_device with one sentence
   virtual simt::device open(int index) = 0;
+  /// Bytes that can still be allocated.
   virtual std::size_t free_memory() const = 0;
 
+  /// Device memory of `bytes` bytes, aligned to 256; `name` is for reports of faults.
   virtual void* allocate(std::size_t bytes, const char* name) = 0;
+  /// Gives back what allocate() gave.
   virtual void release(void* p) noexcept = 0;
+  /// Copies `bytes` bytes to the device, and waits.
   virtual void upload(void* to, const void* from, std::size_t bytes) = 0;
+  /// Copies `bytes` bytes from the device, after all that was launched, and waits.
   virtual void download(void* to, const void* from, std::size_t bytes) = 0;
+  /// Sets `bytes` bytes to 0xff, a NaN in every dtype.
   virtual void poison(void* p, std::size_t bytes) = 0;
 
   /// Makes up the matrix x, row i at element i * shape.ld_in: nearly normal numbers with mean 0 and standard
@@ -61,6 +67,7 @@ class backend {
   virtual void start(const stage_call& call) = 0;
   /// Waits for what was launched.
   virtual void wait() = 0;
+  /// Launches the stage and waits. @throws simt::error as start() and wait() do
   void run(const stage_call& call) {
     start(call);
     wait();
@@ -83,9 +90,12 @@ std::vector<std::unique_ptr<backend>> make_backends();
 class device_buffer {
  public:
   device_buffer() = default;
+  /// Allocates; `owner` has to live longer. @throws simt::error if there is not enough memory
   device_buffer(backend& owner, std::size_t bytes, const char* name)
       : owner_(&owner), p_(owner.allocate(bytes, name)), bytes_(bytes) {}
+  /// Takes over; `o` is left empty.
   device_buffer(device_buffer&& o) noexcept { *this = std::move(o); }
+  /// Exchanges the two.
   device_buffer& operator=(device_buffer&& o) noexcept {
     std::swap(owner_, o.owner_);
     std::swap(p_, o.p_);
@@ -95,7 +105,9 @@ class device_buffer {
   ~device_buffer() {
     if (p_) owner_->release(p_);
   }
+  /// The address on the device; nullptr if empty.
   void* get() const { return p_; }
+  /// The size asked for.
   std::size_t bytes() const { return bytes_; }
 
  private:

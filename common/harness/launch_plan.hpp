@@ -15,7 +15,7 @@ struct launch_plan {
 
 /// What a plan leaves to a thread, and why that cannot be launched.
 struct plan_share {
-  launch_plan plan{};
+  launch_plan plan{};  ///< the plan
   int row_threads = 0;  ///< threads that share a row
   int items = 0;  ///< columns that a thread holds, a power of two
   std::string why_not;  ///< empty if the plan can be launched

@@ -14,6 +14,7 @@ namespace softmax {
 /// assumed latency of 0.8 us under load.
 double bytes_in_flight_needed(const gpu_facts& gpu);
 
+/// What is resident on a multiprocessor at once.
 struct occupancy {
   int blocks = 0;  ///< resident on a multiprocessor
   int threads = 0;  ///< in those blocks

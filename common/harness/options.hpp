@@ -14,24 +14,28 @@ namespace softmax {
 
 /// A row, and which of the warps that work on it, counted from 0.
 struct trace_choice {
-  std::int64_t row = 0;
-  int warp = 0;
+  std::int64_t row = 0;  ///< of the matrix, from 0
+  int warp = 0;  ///< of those that touch the row
 };
 
+/// The command line, in names of its options.
 struct options {
-  std::vector<std::int64_t> rows, cols;  ///< every pair is run; empty: the default of the device
+  std::vector<std::int64_t> rows;  ///< every pair with cols is run; empty: the default of the device
+  std::vector<std::int64_t> cols;  ///< see rows
   std::optional<dtype> type;  ///< unset: that of the input file, else f32
-  std::optional<std::int64_t> ld_in, ld_out;
+  std::optional<std::int64_t> ld_in;  ///< row stride of x in elements; unset: cols
+  std::optional<std::int64_t> ld_out;  ///< row stride of y in elements; unset: cols
   std::int64_t offset = 0;  ///< elements by which x and y start off a 256-byte boundary
-  std::string input, output;
-  std::string distribution = "mixed";
-  std::uint64_t seed = 1;
-  row_choice check;
-  int repeat = 1;
-  std::string device = "auto";
-  std::string gpu = "h200";
-  int index = 0;
-  int threads = 0;
+  std::string input;  ///< path of an .npy file; empty: made-up input
+  std::string output;  ///< path of an .npy file; empty: none is written
+  std::string distribution = "mixed";  ///< --dist, where there is no input file
+  std::uint64_t seed = 1;  ///< of made-up input
+  row_choice check;  ///< rows to compare with the reference
+  int repeat = 1;  ///< runs, whose outputs must be equal bit for bit
+  std::string device = "auto";  ///< "auto", "cuda", "hip" or "sim"
+  std::string gpu = "h200";  ///< that the simulator stands for
+  int index = 0;  ///< of the device, from 0
+  int threads = 0;  ///< host threads of the simulator; 0: one a core
   launch_plan plan{};  ///< --warps and --rows-per-block
   bool tune = false;  ///< try plans instead of running one
   std::string pitfall;  ///< show this mistake instead
@@ -41,13 +45,13 @@ struct options {
   bool watch = true;  ///< --no-check turns the simulator's watching off
   bool time = true;  ///< --no-time checks only
   bool counters = false;  ///< read the GPU's DRAM counters too
-  bool json = false;
-  bool color = false;
+  bool json = false;  ///< print one JSON object
+  bool color = false;  ///< standard output is a terminal
 };
 
 /// What to do after reading the command line.
 struct parsed_options {
-  options values;
+  options values;  ///< what was read
   std::optional<int> exit_now;  ///< --help was shown, or a mistake was explained
 };
 

@@ -7,12 +7,18 @@
 
 namespace softmax {
 
+/// Text with the colours of a terminal, or without any.
 class painter {
  public:
+  /// `on`: the output is a terminal.
   explicit painter(bool on) : on_(on) {}
+  /// Green: as it should be.
   std::string good(const std::string& s) const { return paint("32;1", s); }
+  /// Red: wrong.
   std::string bad(const std::string& s) const { return paint("31;1", s); }
+  /// Less important.
   std::string dim(const std::string& s) const { return paint("2", s); }
+  /// More important.
   std::string strong(const std::string& s) const { return paint("1", s); }
 
  private:

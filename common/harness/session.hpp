@@ -17,11 +17,11 @@ namespace softmax {
 
 /// The machine a run uses, and why it is that one.
 struct chosen_device {
-  backend* machine = nullptr;
-  simt::device facts;
+  backend* machine = nullptr;  ///< not owned
+  simt::device facts;  ///< as its runtime reports them
   const gpu_facts* gpu =
       nullptr;  ///< datasheet; on the simulator the GPU it stands for; nullptr: not in the table
-  bool simulated = false;
+  bool simulated = false;  ///< no GPU: nothing is timed
   std::string note;  ///< why no GPU is used, where --device auto looked for one
 
   /// Of its memory: by the datasheet, or by its clock where the table has none; 0 if neither is known.
@@ -35,9 +35,11 @@ chosen_device choose_device(const options& o, std::vector<std::unique_ptr<backen
 
 /// Simulator counts held against the stage's model.
 struct ledger {
-  std::vector<simt::launch_record> launches;
-  std::int64_t requested_read = 0, requested_write = 0;  ///< bytes
-  std::int64_t sector_read = 0, sector_write = 0;  ///< bytes, 32 a sector
+  std::vector<simt::launch_record> launches;  ///< one call, in order
+  std::int64_t requested_read = 0;  ///< bytes that threads asked to read
+  std::int64_t requested_write = 0;  ///< bytes that threads asked to write
+  std::int64_t sector_read = 0;  ///< bytes of the sectors read, 32 each
+  std::int64_t sector_write = 0;  ///< bytes of the sectors written, 32 each
   std::string mismatch;  ///< every launch that did not request exactly what the model says; empty if none
 };
 /// Adds up the launches and compares each with its model, that of a fitted() stage.
@@ -46,15 +48,17 @@ ledger hold_against_model(const std::vector<simt::launch_record>& launches, cons
 
 /// Bytes between a GPU's caches and its memory, over all launches of one call.
 struct dram_traffic {
-  double read_bytes = 0, write_bytes = 0;
+  double read_bytes = 0;  ///< from memory
+  double write_bytes = 0;  ///< to memory
   std::string why_not;  ///< why they are not known; empty if they are
 };
 
+/// What one run found: the result's verdict, and counts or times.
 struct run_result {
-  matrix_shape shape;
-  dtype type = dtype::f32;
+  matrix_shape shape;  ///< in elements
+  dtype type = dtype::f32;  ///< of x and y
   std::string input;  ///< file or distribution
-  verdict check;
+  verdict check;  ///< against the reference
   std::string damage;  ///< what was written where nothing may be written; empty if nothing
   std::optional<int> differing_repeat;  ///< first repetition whose output had other bits
   std::uint64_t output_hash = 0;  ///< of the first of several repetitions
@@ -64,6 +68,7 @@ struct run_result {
   std::string not_timed;  ///< why, on a GPU
   std::optional<dram_traffic> dram;  ///< with --counters, on a GPU
 
+  /// Nothing at all was wrong.
   bool pass() const {
     return check.pass && damage.empty() && fault.empty() && !differing_repeat &&
            !(counted && !counted->mismatch.empty());
@@ -72,7 +77,7 @@ struct run_result {
 
 /// The best fraction of the copy kernel among runs that were timed, and where it was reached.
 struct best_fraction {
-  double of_copy = 0;
+  double of_copy = 0;  ///< 1 is the speed of the copy
   std::string where;  ///< "16384x781 f32, NVIDIA H200"
 };
 /// Nothing where a run failed, none was timed, or the matrices are smaller than the L2 cache `facts` tells
@@ -81,8 +86,8 @@ std::optional<best_fraction> best_of(const std::vector<run_result>& results, con
 
 /// A shape that was found to fit, and the input that goes with it.
 struct planned_run {
-  matrix_shape shape;
-  dtype type = dtype::f32;
+  matrix_shape shape;  ///< in elements
+  dtype type = dtype::f32;  ///< of x and y
   std::string input;  ///< file or distribution
   std::optional<host_matrix> file;  ///< what was read, with --input
 };

@@ -14,11 +14,14 @@ namespace softmax {
 
 /// mn * M * N + m * M elements.
 struct element_count {
-  std::int64_t mn = 0;
-  std::int64_t m = 0;
+  std::int64_t mn = 0;  ///< matrices
+  std::int64_t m = 0;  ///< columns of row results
 
+  /// Elements, for matrices of shape s.
   std::int64_t of(const matrix_shape& s) const { return mn * s.rows * s.cols + m * s.rows; }
+  /// Term by term.
   element_count operator+(const element_count& o) const { return {mn + o.mn, m + o.m}; }
+  /// Equal in both terms.
   bool operator==(const element_count& o) const { return mn == o.mn && m == o.m; }
   /// "5MN+2M"
   std::string text() const;
@@ -31,22 +34,29 @@ std::int64_t useful_bytes(const matrix_shape& s, dtype t);
 /// results fp32.
 struct kernel_model {
   std::string kernel;  ///< name of the `__global__` function
-  element_count reads_storage, reads_f32;
-  element_count writes_storage, writes_f32;
+  element_count reads_storage;  ///< elements of x and y
+  element_count reads_f32;  ///< elements of intermediate results
+  element_count writes_storage;  ///< elements of x and y
+  element_count writes_f32;  ///< elements of intermediate results
 
+  /// Both kinds together.
   element_count reads() const { return reads_storage + reads_f32; }
+  /// Both kinds together.
   element_count writes() const { return writes_storage + writes_f32; }
+  /// Bytes read, where x and y have type t.
   std::int64_t read_bytes(const matrix_shape& s, dtype t) const;
+  /// Bytes written, where x and y have type t.
   std::int64_t write_bytes(const matrix_shape& s, dtype t) const;
 };
 
 /// A mistake worth seeing: code beside the kernel that makes it, and an input that shows it.
 struct pitfall_info {
-  std::string name;
+  std::string name;  ///< for --pitfall
   std::string claim;  ///< what goes wrong, one line
-  std::string distribution;
-  std::int64_t rows = 4, cols = 0;
-  dtype type = dtype::f32;
+  std::string distribution;  ///< of the input, as for --dist
+  std::int64_t rows = 4;  ///< of the input
+  std::int64_t cols = 0;  ///< of the input
+  dtype type = dtype::f32;  ///< of x and y
   bool is_right = false;  ///< the result is right, and the cost is what goes wrong
 };
 
@@ -68,13 +78,14 @@ struct stage_info {
   bool bits_depend_on_rows = false;  ///< a row's sum is added in another order among more or fewer rows
   double extra_ulp = 0;  ///< of a 16-bit result that somebody else's code need not round to nearest
   bool tunable = false;  ///< takes a launch_plan
-  std::vector<pitfall_info> pitfalls;
+  std::vector<pitfall_info> pitfalls;  ///< mistakes that it can show
   std::string next;  ///< what to try next, one line
 
-  element_count reads() const;
-  element_count writes() const;
-  /// What all launches together promise to move.
+  element_count reads() const;  ///< of all launches together
+  element_count writes() const;  ///< of all launches together
+  /// Bytes that all launches together promise to read, where x and y have type t.
   std::int64_t read_bytes(const matrix_shape& s, dtype t) const;
+  /// Bytes that they promise to write.
   std::int64_t write_bytes(const matrix_shape& s, dtype t) const;
 };
 

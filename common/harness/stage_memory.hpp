@@ -21,6 +21,7 @@ std::int64_t workspace_bytes(const stage_info& stage, const matrix_shape& s);
 /// simulator watches every access, and a store outside y is a fault there, at its line.
 class stage_memory {
  public:
+  /// Before and behind y.
   static constexpr std::size_t guard_bytes = 4096;
 
   /// Uploads x, its padding included. Both matrices start `offset` elements behind a 256-byte boundary.

@@ -8,12 +8,14 @@
 
 namespace softmax {
 
+/// Times of one shape.
 struct timing {
   double seconds = 0;  ///< median of a call
-  double fastest = 0, slowest = 0;
-  int samples = 0;
+  double fastest = 0;  ///< seconds of a call, of the samples
+  double slowest = 0;  ///< likewise
+  int samples = 0;  ///< batches that the median is of
   std::size_t rotated_bytes = 0;  ///< of all buffers that the calls rotate through
-  copy_times copy;
+  copy_times copy;  ///< over the same bytes, in the same process
 };
 
 /// How many sets of buffers of `one` bytes a timing rotates through, so that a call finds nothing of its own
@@ -25,6 +27,8 @@ std::size_t cold_sets(std::size_t one, const simt::device& facts, const backend&
 /// allows, so that a call finds nothing of its own left there.
 class rotating_calls {
  public:
+  /// Fills x of each set from `x`; matrices start `offset` elements behind a 256-byte boundary.
+  /// @throws simt::error if memory is short
   rotating_calls(backend& machine, const stage_info& stage, const host_matrix& x, const matrix_shape& s,
                  const simt::device& facts, std::int64_t offset);
   /// Times `samples` batches of calls with `plan`. The copy is not measured.

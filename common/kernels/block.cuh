@@ -9,16 +9,22 @@ namespace {
 
 /// Maximum as a monoid: an associative operation and the value that changes nothing.
 struct maximum {
+  /// -inf, which loses against everything.
   static __device__ float identity() { return -INFINITY; }
+  /// The larger; a NaN loses, as in fmaxf().
   static __device__ float combine(float a, float b) { return fmaxf(a, b); }
 };
 
+/// The sum as a monoid.
 struct sum {
+  /// 0, which adds nothing.
   static __device__ float identity() { return 0.0f; }
+  /// a + b, rounded once.
   static __device__ float combine(float a, float b) { return a + b; }
 };
 
-inline constexpr int most_threads = 1024;  // a block may have, on every GPU
+/// Threads that a block may have, on every GPU.
+inline constexpr int most_threads = 1024;
 
 /// Combines one value of each thread within groups of Group neighbouring threads: lanes by shuffles, then the
 /// warps of a group through shared memory. Takes part: every thread of the block. Valid on: every thread.

@@ -32,6 +32,7 @@ __global__ void fill_rows(T* x, matrix_shape s, std::uint64_t seed, float deviat
     }
 }
 
+/// Launches fill_rows(). Padding is left as it is.
 template <class T>
 void fill(T* x, const matrix_shape& s, std::uint64_t seed, float deviation, simt::stream queue) {
   if (s.rows == 0 || s.cols == 0) return;

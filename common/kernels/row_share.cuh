@@ -9,6 +9,7 @@
 namespace softmax {
 namespace {
 
+/// Elements in 16 bytes: 4 or 8.
 template <class T>
 inline constexpr int per_vector = 16 / static_cast<int>(sizeof(T));
 
@@ -52,15 +53,15 @@ __device__ simt::vector16 filled(float value) {
 /// How a row lies in memory: `head` elements, `vectors` whole vectors, and the rest. The elements that are in
 /// no vector are counted through, those of the head first.
 struct row_layout {
-  int head;
+  int head;  ///< elements before the first vector
   int vectors;  ///< so a row has at most 2^31 vectors, 34 GB
-  int edges;
+  int edges;  ///< elements that are in no vector, those of the head included
 };
 
 /// Maximum m of some values, and the sum d of 2^((value - m) log2(e)). Of nothing: -inf and 0.
 struct alignas(8) running {
-  float m;
-  float d;
+  float m;  ///< maximum
+  float d;  ///< sum, relative to m
 };
 
 /// e^x, by the hardware's power of two.
@@ -86,6 +87,7 @@ __device__ running warp_merge(running r) {
 /// that of x does; or neither.
 enum class rows_lie { aligned, alike, apart };
 
+/// Looks at both addresses and strides. Exact; no element is read.
 template <class T>
 rows_lie how_rows_lie(const T* x, const T* y, const matrix_shape& s) {
   const auto in = reinterpret_cast<std::uintptr_t>(x), out = reinterpret_cast<std::uintptr_t>(y);
@@ -99,9 +101,9 @@ rows_lie how_rows_lie(const T* x, const T* y, const matrix_shape& s) {
 /// aligned, there are none.
 template <class T, int Items, int Edges>
 struct row_share {
-  static constexpr int size = per_vector<T>;
-  float value[Items][size];
-  float edge[Edges ? Edges : 1];
+  static constexpr int size = per_vector<T>;  ///< elements of a vector
+  float value[Items][size];  ///< of the vectors
+  float edge[Edges ? Edges : 1];  ///< of the edges
 
   /// Column of the k-th edge element.
   static __device__ std::int64_t edge_col(const row_layout& l, int k) {

@@ -8,9 +8,12 @@
 
 namespace softmax {
 
+/// How x and y are stored: IEEE single, IEEE half, or bfloat16.
 enum class dtype { f32, f16, bf16 };
 
+/// Bytes of an element: 4 or 2.
 std::size_t size_of(dtype t);
+/// "f32", "f16" or "bf16".
 const char* name_of(dtype t);
 /// "f32", "f16" or "bf16"; nothing for any other text.
 std::optional<dtype> parse_dtype(std::string_view text);

@@ -16,6 +16,7 @@ struct distribution {
   std::string name;  ///< as on the command line
   std::string description;  ///< one line for --help
 };
+/// All that make_input() knows, in the order of --help.
 const std::vector<distribution>& distributions();
 
 /// `text` is a name of distributions(), some with a parameter behind a colon ("const:0.5", "spike:last").

@@ -12,10 +12,10 @@ namespace softmax {
 /// rows x cols elements of `type`, row i at element i * ld. The ld - cols elements behind each row are
 /// padding.
 struct host_matrix {
-  dtype type = dtype::f32;
-  std::int64_t rows = 0;
-  std::int64_t cols = 0;
-  std::int64_t ld = 0;
+  dtype type = dtype::f32;  ///< of an element
+  std::int64_t rows = 0;  ///< M
+  std::int64_t cols = 0;  ///< N
+  std::int64_t ld = 0;  ///< elements from row to row, at least cols
   std::vector<std::byte> data;  ///< rows * ld elements
 
   host_matrix() = default;
@@ -33,7 +33,9 @@ struct host_matrix {
     for (std::int64_t row = 0; row < rows; ++row)
       for (std::int64_t col = cols; col < ld; ++col) set(row, col, __builtin_nan(""));
   }
+  /// An element, exactly. Indices are not checked.
   double at(std::int64_t row, std::int64_t col) const { return load(type, data.data(), row * ld + col); }
+  /// Stores an element, rounded as store() does. Indices are not checked.
   void set(std::int64_t row, std::int64_t col, double value) {
     store(type, data.data(), row * ld + col, value);
   }

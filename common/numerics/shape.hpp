@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 
+/// Row-wise softmax: its numbers, the stages, and the programs around them.
 namespace softmax {
 
 /// Row-wise softmax of an M x N matrix: rows (M) are independent, columns (N) are normalised. Row i of the
@@ -11,8 +12,8 @@ namespace softmax {
 /// bits wide: M * N passes 2^31 on every GPU with 8 GB. The elements of a row lie side by side; a transposed
 /// view has to be copied first.
 struct matrix_shape {
-  std::int64_t rows = 0;
-  std::int64_t cols = 0;
+  std::int64_t rows = 0;  ///< M
+  std::int64_t cols = 0;  ///< N
   std::int64_t ld_in = 0;  ///< row stride of x, at least cols
   std::int64_t ld_out = 0;  ///< row stride of y, at least cols
 };

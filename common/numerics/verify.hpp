@@ -13,22 +13,26 @@ namespace softmax {
 
 /// Why an element failed.
 enum class failure { none, error_too_large, never_written, nan_unexpected, nan_expected };
+/// One word or two, for reports.
 const char* to_string(failure);
 
 /// One element, as the report shows it.
 struct element_report {
-  std::int64_t row = -1, col = -1;  ///< -1: no element was checked
-  double got = 0, want = 0;
+  std::int64_t row = -1;  ///< -1: no element was checked
+  std::int64_t col = -1;  ///< likewise
+  double got = 0;  ///< the output
+  double want = 0;  ///< the reference, in fp64
   double ulp = 0;  ///< |got - want| in ulp of the storage type at want
   double limit = 0;  ///< allowed, in the same unit
-  failure why = failure::none;
+  failure why = failure::none;  ///< none: the element is right
 };
 
+/// What verify() found.
 struct verdict {
-  bool pass = true;
-  std::int64_t rows_checked = 0;
+  bool pass = true;  ///< no element failed
+  std::int64_t rows_checked = 0;  ///< of the matrix
   std::int64_t elements = 0;  ///< checked
-  std::int64_t failures = 0;
+  std::int64_t failures = 0;  ///< elements that are wrong
   std::int64_t special_rows = 0;  ///< checked rows whose right answer is NaN
   std::int64_t zero_output_would_fail = 0;  ///< elements that an all-zero output would get wrong
   element_report worst;  ///< the first failure, else the error nearest to its limit
@@ -39,6 +43,7 @@ struct verdict {
 struct row_choice {
   std::int64_t rows = -1;  ///< -1: all
 };
+/// The rows that a choice means, in order, of a matrix of `rows` rows.
 std::vector<std::int64_t> chosen_rows(row_choice choice, std::int64_t rows);
 
 /// Host memory that verify() takes beside the matrices, in bytes: each of its threads, one a core and never

@@ -16,11 +16,16 @@
 namespace simt {
 inline namespace cuda {
 
+/// 16-bit float of IEEE 754; computed with as float.
 using half = __half;
+/// 16-bit float with the exponent of fp32; computed with as float.
 using bfloat16 = __nv_bfloat16;
 
+/// What a call of the runtime returns.
 using status = cudaError_t;
+/// The status of a call that went well.
 inline constexpr status success = cudaSuccess;
+/// Name and meaning of a status, as the runtime has them.
 inline std::string describe(status s) {
   return std::string(cudaGetErrorName(s)) + ", " + cudaGetErrorString(s);
 }
@@ -36,37 +41,49 @@ inline std::string advice(status s) {
   return "Run the same command under compute-sanitizer to find the line, or with --device sim.";
 }
 
+/// @throws error with `call`, its line, the reason and what to do, unless s is success
 inline void check(status s, const char* call, const char* file, int line) {
   if (s != success) throw error(error_text(call, describe(s), advice(s), file, line));
 }
 
+/// A queue of work on the device; nullptr is the default one.
 using stream = cudaStream_t;
+/// Makes a stream that must be destroyed.
 inline status create_stream(stream* queue) { return cudaStreamCreate(queue); }
+/// Ends a stream; what is queued still runs.
 inline status destroy_stream(stream queue) { return cudaStreamDestroy(queue); }
 
+/// Device memory of `bytes` bytes, aligned to 256 or more, uninitialised. The name is for the simulator's
+/// reports.
 inline status allocate(void** p, std::size_t bytes, const char*) { return cudaMalloc(p, bytes); }
+/// Gives back what allocate() gave; nullptr is allowed.
 inline status release(void* p) { return cudaFree(p); }
+/// Copies `bytes` bytes and waits for it.
 inline status copy_to_device(void* to, const void* from, std::size_t bytes) {
   return cudaMemcpy(to, from, bytes, cudaMemcpyHostToDevice);
 }
+/// Copies `bytes` bytes, after all that was launched, and waits for it.
 inline status copy_to_host(void* to, const void* from, std::size_t bytes) {
   return cudaMemcpy(to, from, bytes, cudaMemcpyDeviceToHost);
 }
+/// Copies `bytes` bytes between buffers of the device, in the order of the stream.
 inline status copy_on_device(void* to, const void* from, std::size_t bytes, stream queue) {
   return cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, queue);
 }
 /// Fills memory with 0xff, which is a NaN in every dtype: what no kernel wrote cannot look like a result.
 inline status poison(void* p, std::size_t bytes) { return cudaMemset(p, 0xff, bytes); }
+/// Waits for all that was launched, and returns its first error.
 inline status synchronize() { return cudaDeviceSynchronize(); }
 
 /// Grid, block and dynamic shared memory of a launch, and the line that asked for it.
 struct geometry {
-  dim3 grid;
-  dim3 block;
-  std::size_t shared_bytes;
-  stream queue;
-  const char* file;
-  int line;
+  dim3 grid;  ///< blocks
+  dim3 block;  ///< threads a block
+  std::size_t shared_bytes;  ///< dynamic, a block
+  stream queue;  ///< where the launch goes
+  const char* file;  ///< of the launch, for reports
+  int line;  ///< of the launch
+  /// `file` and `line` name the caller by themselves.
   geometry(dim3 grid, dim3 block, std::size_t shared_bytes = 0, stream queue = nullptr,
            const char* file = __builtin_FILE(), int line = __builtin_LINE())
       : grid(grid), block(block), shared_bytes(shared_bytes), queue(queue), file(file), line(line) {}
@@ -121,10 +138,12 @@ template <int Width, class T>
 __device__ inline T shuffle_down(T value, int delta) {
   return __shfl_down_sync(0xffffffffu, value, delta, Width);
 }
+/// Waits for the lanes of the warp, and orders their memory accesses. Takes part: every lane.
 __device__ inline void sync_warp() { __syncwarp(); }
 
 /// 16 bytes, the most that a thread loads or stores at once. Addresses are multiples of 16.
 using vector16 = uint4;
+/// One load of 16 bytes.
 __device__ inline vector16 load_vector(const void* p) { return *static_cast<const vector16*>(p); }
 /// One instruction: the compiler may split the assignment of a vector type into four stores.
 __device__ inline void store_vector(void* p, vector16 v) { __stwb(static_cast<uint4*>(p), v); }
@@ -215,25 +234,28 @@ __device__ inline unsigned cluster_id() {
   asm("mov.u32 %0, %%clusterid.x;" : "=r"(n));
   return n;
 }
+/// Clusters of the launch.
 __device__ inline unsigned cluster_count() {
   unsigned n;
   asm("mov.u32 %0, %%nclusterid.x;" : "=r"(n));
   return n;
 }
-/// Blocks of this cluster, and the number of this block among them.
+/// Blocks of this cluster.
 __device__ inline int cluster_blocks() {
   int n;
   asm("mov.u32 %0, %%cluster_nctarank;" : "=r"(n));
   return n;
 }
+/// The number of this block among them, from 0.
 __device__ inline int cluster_rank() {
   int n;
   asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(n));
   return n;
 }
-/// The barrier of a cluster in two halves. Takes part: every thread. Between them a thread may do what
-/// concerns no other block.
+/// The first half of a cluster's barrier. Takes part: every thread, which may then do what concerns no other
+/// block.
 __device__ inline void cluster_arrive() { asm volatile("barrier.cluster.arrive.aligned;" ::: "memory"); }
+/// The second half: waits until every thread of the cluster has arrived.
 __device__ inline void cluster_wait() { asm volatile("barrier.cluster.wait.aligned;" ::: "memory"); }
 /// Stores 8 bytes where block `rank` of the cluster has what is at p in this block's shared memory.
 __device__ inline void store_pair(void* p, int rank, float a, float b) {
@@ -306,6 +328,7 @@ inline std::size_t free_memory() {
 /// Times what is put on a stream between start and stop, by device events.
 class stopwatch {
  public:
+  /// Makes two device events. @throws error if the runtime cannot
   stopwatch() {
     SIMT_CHECK(cudaEventCreate(&begin_));
     SIMT_CHECK(cudaEventCreate(&end_));
@@ -316,6 +339,7 @@ class stopwatch {
     cudaEventDestroy(begin_);
     cudaEventDestroy(end_);
   }
+  /// Begins to count when the stream gets here.
   void start(stream queue) { SIMT_CHECK(cudaEventRecord(begin_, queue)); }
   /// Waits for the work and returns seconds.
   double stop(stream queue) {
@@ -355,6 +379,7 @@ class recording {
   ~recording() {
     if (ready_) (void)cudaGraphExecDestroy(ready_);
   }
+  /// Submits what was recorded, as one. @throws error if the runtime refuses
   void replay(stream queue) { SIMT_CHECK(cudaGraphLaunch(ready_, queue)); }
 
  private:

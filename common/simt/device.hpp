@@ -4,23 +4,24 @@
 #include <cstddef>
 #include <string>
 
+/// What CUDA, HIP and the simulator spell differently, under one set of names.
 namespace simt {
 
 /// Facts about one device, as its runtime reports them. A value the runtime does not give is 0.
 struct device {
-  std::string name;
+  std::string name;  ///< as the driver reports it
   std::string architecture;  ///< "sm_90", "gfx90a", ...
-  int index = 0;
-  int multiprocessors = 0;
-  int warp_size = 0;
-  int threads_per_multiprocessor = 0;
+  int index = 0;  ///< among the devices of this backend, from 0
+  int multiprocessors = 0;  ///< NVIDIA's SMs, AMD's compute units
+  int warp_size = 0;  ///< lanes: 32 or 64
+  int threads_per_multiprocessor = 0;  ///< that can be resident
   std::size_t shared_bytes_per_block = 0;  ///< with opt-in
   int cluster_blocks = 0;  ///< blocks of a cluster, at most; 0: there are no clusters
-  std::size_t l2_bytes = 0;
-  std::size_t memory_bytes = 0;
+  std::size_t l2_bytes = 0;  ///< size of the L2 cache
+  std::size_t memory_bytes = 0;  ///< size of device memory
   double peak_bytes_per_second = 0;  ///< memory clock x bus width where reported
   int driver_version = 0;  ///< as the runtime numbers it: 13000 is 13.0 for CUDA
-  int runtime_version = 0;
+  int runtime_version = 0;  ///< numbered like driver_version
 };
 
 /// What the runtime answered when asked for devices. Pure data, so that each answer can be tested without a

@@ -10,7 +10,7 @@
 
 namespace simt {
 
-/// A runtime call or a launch failed. what() holds the call, the reason, file:line and what to do next.
+/// A runtime call or a launch failed. what() holds the call, the reason, file and line and what to do next.
 class error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

@@ -16,11 +16,16 @@
 namespace simt {
 inline namespace hip {
 
+/// 16-bit float of IEEE 754; computed with as float.
 using half = __half;
+/// 16-bit float with the exponent of fp32; computed with as float.
 using bfloat16 = hip_bfloat16;
 
+/// What a call of the runtime returns.
 using status = hipError_t;
+/// The status of a call that went well.
 inline constexpr status success = hipSuccess;
+/// Name and meaning of a status, as the runtime has them.
 inline std::string describe(status s) {
   return std::string(hipGetErrorName(s)) + ", " + hipGetErrorString(s);
 }
@@ -36,37 +41,49 @@ inline std::string advice(status s) {
   return "Run the same command with --device sim to find the line.";
 }
 
+/// @throws error with `call`, its line, the reason and what to do, unless s is success
 inline void check(status s, const char* call, const char* file, int line) {
   if (s != success) throw error(error_text(call, describe(s), advice(s), file, line));
 }
 
+/// A queue of work on the device; nullptr is the default one.
 using stream = hipStream_t;
+/// Makes a stream that must be destroyed.
 inline status create_stream(stream* queue) { return hipStreamCreate(queue); }
+/// Ends a stream; what is queued still runs.
 inline status destroy_stream(stream queue) { return hipStreamDestroy(queue); }
 
+/// Device memory of `bytes` bytes, aligned to 256 or more, uninitialised. The name is for the simulator's
+/// reports.
 inline status allocate(void** p, std::size_t bytes, const char*) { return hipMalloc(p, bytes); }
+/// Gives back what allocate() gave; nullptr is allowed.
 inline status release(void* p) { return hipFree(p); }
+/// Copies `bytes` bytes and waits for it.
 inline status copy_to_device(void* to, const void* from, std::size_t bytes) {
   return hipMemcpy(to, from, bytes, hipMemcpyHostToDevice);
 }
+/// Copies `bytes` bytes, after all that was launched, and waits for it.
 inline status copy_to_host(void* to, const void* from, std::size_t bytes) {
   return hipMemcpy(to, from, bytes, hipMemcpyDeviceToHost);
 }
+/// Copies `bytes` bytes between buffers of the device, in the order of the stream.
 inline status copy_on_device(void* to, const void* from, std::size_t bytes, stream queue) {
   return hipMemcpyAsync(to, from, bytes, hipMemcpyDeviceToDevice, queue);
 }
 /// Fills memory with 0xff, which is a NaN in every dtype: what no kernel wrote cannot look like a result.
 inline status poison(void* p, std::size_t bytes) { return hipMemset(p, 0xff, bytes); }
+/// Waits for all that was launched, and returns its first error.
 inline status synchronize() { return hipDeviceSynchronize(); }
 
 /// Grid, block and dynamic shared memory of a launch, and the line that asked for it.
 struct geometry {
-  dim3 grid;
-  dim3 block;
-  std::size_t shared_bytes;
-  stream queue;
-  const char* file;
-  int line;
+  dim3 grid;  ///< blocks
+  dim3 block;  ///< threads a block
+  std::size_t shared_bytes;  ///< dynamic, a block
+  stream queue;  ///< where the launch goes
+  const char* file;  ///< of the launch, for reports
+  int line;  ///< of the launch
+  /// `file` and `line` name the caller by themselves.
   geometry(dim3 grid, dim3 block, std::size_t shared_bytes = 0, stream queue = nullptr,
            const char* file = __builtin_FILE(), int line = __builtin_LINE())
       : grid(grid), block(block), shared_bytes(shared_bytes), queue(queue), file(file), line(line) {}
@@ -121,6 +138,7 @@ template <int Width, class T>
 __device__ inline T shuffle_down(T value, int delta) {
   return __shfl_down(value, delta, Width);
 }
+/// Waits for the lanes of the warp, and orders their memory accesses. Takes part: every lane.
 __device__ inline void sync_warp() {
   __builtin_amdgcn_fence(__ATOMIC_RELEASE, "wavefront");
   __builtin_amdgcn_wave_barrier();
@@ -129,6 +147,7 @@ __device__ inline void sync_warp() {
 
 /// 16 bytes, the most that a thread loads or stores at once. Addresses are multiples of 16.
 using vector16 = uint4;
+/// One load of 16 bytes.
 __device__ inline vector16 load_vector(const void* p) { return *static_cast<const vector16*>(p); }
 __device__ inline void store_vector(void* p, vector16 v) { *static_cast<vector16*>(p) = v; }
 
@@ -233,6 +252,7 @@ inline std::size_t free_memory() {
 /// Times what is put on a stream between start and stop, by device events.
 class stopwatch {
  public:
+  /// Makes two device events. @throws error if the runtime cannot
   stopwatch() {
     SIMT_CHECK(hipEventCreate(&begin_));
     SIMT_CHECK(hipEventCreate(&end_));
@@ -243,6 +263,7 @@ class stopwatch {
     (void)hipEventDestroy(begin_);
     (void)hipEventDestroy(end_);
   }
+  /// Begins to count when the stream gets here.
   void start(stream queue) { SIMT_CHECK(hipEventRecord(begin_, queue)); }
   /// Waits for the work and returns seconds.
   double stop(stream queue) {
@@ -282,6 +303,7 @@ class recording {
   ~recording() {
     if (ready_) (void)hipGraphExecDestroy(ready_);
   }
+  /// Submits what was recorded, as one. @throws error if the runtime refuses
   void replay(stream queue) { SIMT_CHECK(hipGraphLaunch(ready_, queue)); }
 
  private:

@@ -14,6 +14,9 @@ constexpr std::size_t line_width = 110;
 
 bool is_comment(const std::string& line) { return trimmed(line).starts_with("//"); }
 
+/// "//! [kernel]" begins or ends the part that the book quotes.
+bool is_quotation_mark(const std::string& line) { return trimmed(line).starts_with("//! ["); }
+
 std::string without_comment(const std::string& line) { return line.substr(0, line.find("//")); }
 
 /// Comment lines of at most line_width columns.
@@ -131,7 +134,8 @@ std::string make_skeleton(const std::string& kernel, const std::string& folder) 
         if (trimmed(lines[l - 1]).starts_with("// exercise ")) return true;
       return false;
     });
-    if (owner != regions.end() || trimmed(lines[next]) == "// end") continue;
+    if (owner != regions.end() || trimmed(lines[next]) == "// end" || is_quotation_mark(lines[next]))
+      continue;
     text += lines[next] + "\n";
   }
   return text + fmt::format(prediction_text, number);

@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cmath>
 #include <istream>
+#include <nlohmann/json.hpp>
 #include <ostream>
 #include <set>
 #include <sstream>
@@ -157,6 +158,11 @@ namespace {
 
 constexpr std::size_t width = 78;
 
+constexpr double least_tolerance = 1e-9;  // of a number that a person writes
+
+/// What is said to a number that is neither right nor a trap.
+std::string plain_miss(const question& q) { return "It is {answer}. " + q.reason; }
+
 /// Judges one answer. @returns nothing if it is no answer at all
 std::optional<std::pair<bool, std::string>> judge_answer(const question& q, const gpu_facts& gpu,
                                                          const std::string& answer) {
@@ -176,15 +182,48 @@ std::optional<std::pair<bool, std::string>> judge_answer(const question& q, cons
   const std::map<std::string, double> facts = quiz_facts(gpu);
   const double right = facts.at(q.number);
   const auto near = [&](double target) {
-    return std::abs(value - target) <= std::max(q.tolerance * std::abs(target), 1e-9);
+    return std::abs(value - target) <= std::max(q.tolerance * std::abs(target), least_tolerance);
   };
   if (near(right)) return std::pair(true, filled(q.reason, gpu, right));
   for (const auto& [fact, why] : q.traps)
     if (facts.contains(fact) && near(facts.at(fact))) return std::pair(false, filled(why, gpu, right));
-  return std::pair(false, filled("It is {answer}. " + q.reason, gpu, right));
+  return std::pair(false, filled(plain_miss(q), gpu, right));
+}
+
+nlohmann::json question_json(const question& q, const gpu_facts& gpu) {
+  nlohmann::json out = {{"id", q.id}, {"ask", filled(q.ask, gpu)}};
+  if (!q.choices.empty()) {
+    for (const choice& c : q.choices)
+      out["choices"].push_back(
+          {{"text", filled(c.text, gpu)}, {"right", c.right}, {"reason", filled(c.reason, gpu)}});
+    return out;
+  }
+  const std::map<std::string, double> facts = quiz_facts(gpu);
+  const double right = facts.at(q.number);
+  const auto key = [&](double value, const std::string& reason) -> nlohmann::json {
+    return {{"value", value},
+            {"within", std::max(q.tolerance * std::abs(value), least_tolerance)},
+            {"reason", filled(reason, gpu, right)}};
+  };
+  out["number"] = key(right, q.reason);
+  out["traps"] = nlohmann::json::array();
+  for (const auto& [fact, why] : q.traps)
+    if (facts.contains(fact)) out["traps"].push_back(key(facts.at(fact), why));
+  out["miss"] = filled(plain_miss(q), gpu, right);
+  return out;
 }
 
 }  // namespace
+
+std::string quiz_json(const std::vector<question>& questions, const std::string& stage) {
+  nlohmann::json out = {{"stage", stage}};
+  for (const gpu_facts& gpu : gpu_table()) {
+    nlohmann::json& entry = out["gpus"].emplace_back();
+    entry = {{"key", gpu.key}, {"name", gpu.name}};
+    for (const question& q : questions) entry["questions"].push_back(question_json(q, gpu));
+  }
+  return out.dump(2);
+}
 
 quiz_result hold_quiz(const std::vector<question>& questions, const gpu_facts& gpu, std::istream& in,
                       std::ostream& out, bool prompts, const std::function<bool()>& interrupted) {

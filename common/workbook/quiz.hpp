@@ -47,6 +47,10 @@ struct quiz_result {
 quiz_result hold_quiz(const std::vector<question>& questions, const gpu_facts& gpu, std::istream& in,
                       std::ostream& out, bool prompts, const std::function<bool()>& interrupted);
 
+/// All questions with their keys, reasons and traps, as each GPU of the table has them: one object, for the
+/// book.
+std::string quiz_json(const std::vector<question>& questions, const std::string& stage);
+
 /// Lines of at most `width` characters, all but the first indented.
 std::string folded(const std::string& text, std::size_t width, std::size_t indent);
 

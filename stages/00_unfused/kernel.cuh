@@ -12,6 +12,7 @@ namespace {
 constexpr int block_threads = 256;
 constexpr std::int64_t max_blocks = 1 << 15;  // many times what any GPU holds; further rows are looped over
 
+//! [kernel]
 /// out[row] = Op over the row. The trip count is the same for all threads, so none misses a shuffle or a
 /// barrier.
 template <class Op, int WarpSize, class T>
@@ -41,6 +42,7 @@ __global__ void subtract_max(const T* x, std::int64_t ld, const float* row_max, 
     }
   }
 }
+//! [kernel]
 
 /// e = exp(z)
 __global__ void exponentiate(const float* z, float* e, std::int64_t rows, std::int64_t cols) {

@@ -27,6 +27,7 @@ __global__ void max_rows(const T* x, std::int64_t ld, float* row_max, std::int64
   }
 }
 
+//! [kernel]
 /// row_sum[row] = sum over the row of exp(x - max)
 template <int WarpSize, class T>
 __global__ void sum_rows(const T* x, std::int64_t ld, const float* row_max, float* row_sum, std::int64_t rows,
@@ -58,6 +59,7 @@ __global__ void normalise(const T* x, const float* row_max, const float* row_sum
     }
   }
 }
+//! [kernel]
 
 /// y = softmax of each row of x. workspace holds 2M floats: the maximum and the sum of each row.
 template <int WarpSize, class T>

@@ -15,6 +15,7 @@ constexpr int block_threads = 256;
 constexpr int most_items = 64;  // registers a thread spends on the row
 constexpr std::int64_t max_blocks = 1 << 15;  // many times what any GPU holds; further rows are looped over
 
+//! [kernel]
 /// y[row] = softmax of x[row], for rows of at most Items * block_threads columns. Thread t holds the columns
 /// t, t + block_threads, ... in held[]; the trip count is known to the compiler, so held[] lives in
 /// registers.
@@ -50,6 +51,7 @@ __global__ void softmax_row(const T* x, T* y, matrix_shape s) {
     }
   }
 }
+//! [kernel]
 
 /// Launches the kernel whose block is the next power of two at or above the row.
 template <int WarpSize, int Items, class T>

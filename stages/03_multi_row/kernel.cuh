@@ -15,6 +15,7 @@ constexpr int block_threads = 256;
 constexpr int most_items = 64;  // registers a thread spends on the row
 constexpr std::int64_t max_blocks = 1 << 15;  // many times what any GPU holds; further rows are looped over
 
+//! [kernel]
 /// Rows a block: 4096 / cols, at least 1, at most 8, rounded down to a power of two so that shares tile the
 /// warps.
 constexpr int rows_per_block(std::int64_t cols) {
@@ -62,6 +63,7 @@ __global__ void softmax_rows(const T* x, T* y, matrix_shape s) {
     }
   }
 }
+//! [kernel]
 
 /// Launches the kernel whose share is the next power of two at or above the row.
 template <int WarpSize, int Rows, int Items, class T>

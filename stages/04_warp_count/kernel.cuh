@@ -21,6 +21,7 @@ constexpr int rows_per_block(std::int64_t cols) {
   return cols <= 512 ? 8 : cols <= 1024 ? 4 : cols <= 2048 ? 2 : 1;
 }
 
+//! [kernel]
 /// Warps a block: 4 up to 2048 columns, 8 up to 8192, 16 beyond.
 constexpr int warps_per_block(std::int64_t cols) {
   // exercise a: the rule above; starts as `return 4;`
@@ -69,6 +70,7 @@ __global__ void __launch_bounds__(threads_with(Items)) softmax_rows(const T* x, 
     }
   }
 }
+//! [kernel]
 
 /// Launches the kernel whose share is the next power of two at or above the row.
 template <int WarpSize, int RowThreads, int Items, class T>

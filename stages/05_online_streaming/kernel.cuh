@@ -13,6 +13,7 @@ constexpr int block_threads = 512;
 constexpr int batch = 4;  // loads in flight a thread
 constexpr std::int64_t max_blocks = 1 << 15;  // many times what any GPU holds; further rows are looped over
 
+//! [kernel]
 /// Maximum m of the values seen, and the sum d of exp(value - m). Of nothing seen: -inf and 0.
 struct running {
   float m;
@@ -80,6 +81,7 @@ __global__ void softmax_row(const T* x, T* y, matrix_shape s) {
     }
   }
 }
+//! [kernel]
 
 /// y = softmax of each row of x. workspace is not used.
 template <int WarpSize, class T>

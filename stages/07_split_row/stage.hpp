@@ -34,7 +34,7 @@ const stage_info& this_stage() {
       // and two products; lanes and at most 512 warps are merged.
       .sum_depth =
           [](const matrix_shape& s) {
-            const double times = std::ceil(static_cast<double>(s.cols) / (32.0 * part_threads)) + 1;
+            const double times = std::ceil(static_cast<double>(s.cols) / (32.0 * most_part_threads)) + 1;
             return 40 + 5 * times + 2 * 6 * 6 + 16;
           },
       .exponent_roundings = 2.5,  // the difference, its product with log2(e), and log2(e) itself

@@ -19,8 +19,10 @@ inline constexpr std::size_t sector_bytes = 32;
 
 /// A matrix in device memory and one of its rows, as addresses: what a trace looks for.
 struct traced_row {
-  std::uintptr_t begin = 0, end = 0;  ///< of the row
-  std::uintptr_t matrix_begin = 0, matrix_end = 0;
+  std::uintptr_t begin = 0;  ///< of the row: its first byte
+  std::uintptr_t end = 0;  ///< of the row: one past its last byte
+  std::uintptr_t matrix_begin = 0;  ///< first byte of the whole matrix
+  std::uintptr_t matrix_end = 0;  ///< one past its last byte
 };
 
 /// How the simulated device is built. Set it between launches only.
@@ -35,6 +37,7 @@ struct settings {
   std::function<void(double)>
       on_progress;  ///< called now and then with the finished share of a launch, 0 to 1
 };
+/// The one set of settings, for all launches of this process.
 settings& configuration();
 
 /// Accesses of one kind. Counted for each warp instruction, as `l1tex__t_requests` and `l1tex__t_sectors`
@@ -45,6 +48,7 @@ struct traffic {
   std::uint64_t sectors = 0;  ///< distinct 32-byte sectors, summed over requests; global memory only
   std::uint64_t wavefronts = 0;  ///< passes through the 32 banks, summed over requests; shared memory only
   std::uint64_t bank_conflicts = 0;  ///< wavefronts beyond those of a request without conflict
+  /// Adds counts.
   traffic& operator+=(const traffic& other);
 };
 
@@ -55,22 +59,27 @@ struct line_traffic : traffic {
   std::uint64_t ideal_sectors = 0;  ///< that hold the distinct bytes of a request when they lie together
   std::uint64_t again_bytes = 0;  ///< distinct bytes that the block had loaded before; global loads only
   int again_line = 0;  ///< where it had; 0 if nowhere
+  /// Adds counts; again_line stays where it is set.
   line_traffic& operator+=(const line_traffic& other);
 };
 
 /// What the statements in one source line did, all their inlined copies together.
 struct line_record {
   std::string file;  ///< relative to the source tree
-  int line = 0;
-  line_traffic global_load, global_store, shared_load, shared_store;
+  int line = 0;  ///< counted from 1
+  line_traffic global_load;  ///< loads of global memory
+  line_traffic global_store;  ///< stores to global memory
+  line_traffic shared_load;  ///< loads of shared memory
+  line_traffic shared_store;  ///< stores to shared memory
 };
 
 /// A point where the lanes of a traced warp met.
 struct trace_step {
+  /// How lanes can meet: a barrier of the block, a shuffle, a barrier of the warp.
   enum class meeting { barrier, shuffle, warp_barrier };
-  meeting what = meeting::barrier;
-  std::string file;
-  int line = 0;
+  meeting what = meeting::barrier;  ///< how they met
+  std::string file;  ///< of the statement, relative to the source tree
+  int line = 0;  ///< of the statement
   std::string exchange;  ///< shuffles: "xor 16", "from lane 0", "down 8"
   bool floating = false;  ///< the values are numbers of type float or double, else integers
   std::vector<double> given;  ///< shuffles: by each lane
@@ -78,9 +87,9 @@ struct trace_step {
 
 /// The steps of one warp while it worked on a traced row.
 struct warp_trace {
-  std::uint64_t block = 0;
+  std::uint64_t block = 0;  ///< number within the grid
   int warp = 0;  ///< within the block
-  std::vector<trace_step> steps;
+  std::vector<trace_step> steps;  ///< in order
 };
 
 /// What one launch did.
@@ -89,8 +98,11 @@ struct launch_record {
   std::string instance;  ///< with its template arguments, such as "row_max<32, float>"
   unsigned grid = 0;  ///< blocks
   unsigned block = 0;  ///< threads a block
-  std::size_t shared_bytes = 0;
-  traffic global_load, global_store, shared_load, shared_store;
+  std::size_t shared_bytes = 0;  ///< dynamic, a block
+  traffic global_load;  ///< loads of global memory
+  traffic global_store;  ///< stores to global memory
+  traffic shared_load;  ///< loads of shared memory
+  traffic shared_store;  ///< stores to shared memory
   std::uint64_t barriers = 0;  ///< __syncthreads(), once a block
   std::uint64_t shuffles = 0;  ///< once a warp
   std::vector<line_record> lines;  ///< with settings::by_line, sorted by file and line
@@ -101,8 +113,10 @@ struct launch_record {
 
 /// Launches since the last clear, in order.
 const std::vector<launch_record>& records();
+/// Forgets the launches so far.
 void clear_records();
 
+/// Kinds of faults: see the table in docs/simulator.md.
 enum class fault_kind {
   out_of_bounds,
   use_after_free,
@@ -113,11 +127,13 @@ enum class fault_kind {
   divergent_shuffle,
   race,
 };
+/// "out-of-bounds access", for reports.
 const char* to_string(fault_kind);
 
 /// A kernel did what a GPU does not survive or does not notice. what() is the whole report.
 class fault : public error {
  public:
+  /// `report` is the whole text; the rest says where, for those who want to know without reading it.
   fault(fault_kind kind, std::string kernel, std::string file, int line, const std::string& report,
         std::string other_file = "", int other_line = 0)
       : error(report),
@@ -127,12 +143,12 @@ class fault : public error {
         line(line),
         other_file(std::move(other_file)),
         other_line(other_line) {}
-  fault_kind kind;
-  std::string kernel;
+  fault_kind kind;  ///< what went wrong
+  std::string kernel;  ///< without namespace and template arguments
   std::string file;  ///< of the statement at fault, relative to the source tree
-  int line;
+  int line;  ///< of the statement at fault
   std::string other_file;  ///< races: of the other access
-  int other_line;
+  int other_line;  ///< races: counted from 1; 0 if there is none
 };
 
 /// Bytes of memory that this host still has to give.
