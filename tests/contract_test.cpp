@@ -121,7 +121,7 @@ std::pair<int, int> share_of(const simt::launch_record& launch) {
     numbers.push_back(std::stoi(it->str()));
   const auto block = static_cast<int>(launch.block);
   if (numbers.size() == 2) return {block, numbers[1]};
-  if (numbers.size() == 5) return {numbers[1] ? numbers[1] : block, 4 * numbers[2]};
+  if (numbers.size() == 4) return {numbers[1] ? numbers[1] : block, 4 * numbers[2]};
   if (numbers.size() != 3) return {0, 0};
   return {this_stage().tunable ? numbers[1] : block / numbers[1], numbers[2]};
 }

@@ -83,6 +83,17 @@ __device__ running warp_merge(running r) {
   return {m, group_reduce<sum, WarpSize, WarpSize>(r.d * exponential(r.m - reference(m)))};
 }
 
+/// Merges one state of each warp of the block. Takes part: every thread. Valid on: every thread. Barriers:
+/// one, as calls take turns between two sets of states.
+template <int WarpSize>
+__device__ running block_merge(running warp_state, int turn) {
+  __shared__ running state[2][most_threads / WarpSize];
+  const int warp = threadIdx.x / WarpSize, lane = threadIdx.x % WarpSize, warps = blockDim.x / WarpSize;
+  if (lane == 0) state[turn][warp] = warp_state;
+  __syncthreads();  // the states are complete
+  return warp_merge<WarpSize>(lane < warps ? state[turn][lane] : running{-INFINITY, 0.0f});
+}
+
 /// How the rows of two matrices lie within 16 bytes: all start and end on a multiple; each row of y starts as
 /// that of x does; or neither.
 enum class rows_lie { aligned, alike, apart };

@@ -27,68 +27,45 @@ __device__ row_layout layout_of(const T* in, std::int64_t cols) {
   // end
 }
 
-/// Merges one state of each warp of the block. Takes part: every thread. Valid on: every thread. Barriers:
-/// one, as calls take turns between two sets of states.
-template <int WarpSize>
-__device__ running block_merge(running warp_state, int turn) {
-  __shared__ running state[2][most_row_threads / WarpSize];
-  const int warp = threadIdx.x / WarpSize, lane = threadIdx.x % WarpSize, warps = blockDim.x / WarpSize;
-  if (lane == 0) state[turn][warp] = warp_state;
-  __syncthreads();  // the states are complete
-  return warp_merge<WarpSize>(lane < warps ? state[turn][lane] : running{-INFINITY, 0.0f});
-}
-
-/// y[row] = softmax of x[row]. Lanes threads share a row, or the whole block if Lanes is 0. A thread works on
-/// Together rows at once.
-template <int WarpSize, int Lanes, int Items, int Together, rows_lie Lie, class T>
+/// y[row] = softmax of x[row]. Lanes threads share a row, or the whole block if Lanes is 0.
+template <int WarpSize, int Lanes, int Items, rows_lie Lie, class T>
 __global__ void __launch_bounds__(most_row_threads) softmax_rows(const T* x, T* y, matrix_shape s) {
   constexpr int most_edges = Lie == rows_lie::aligned ? 0 : 2 * (per_vector<T> - 1);
   constexpr int edges = Lanes ? (most_edges + Lanes - 1) / Lanes : most_edges > 0;
+  constexpr int group = Lanes ? Lanes : WarpSize;
   const int lanes = Lanes ? Lanes : static_cast<int>(blockDim.x), shares = Lanes ? blockDim.x / Lanes : 1;
   const int share = Lanes ? threadIdx.x / lanes : 0, lane = Lanes ? threadIdx.x % lanes : threadIdx.x;
   int turn = 0;
-  for (std::int64_t first = std::int64_t{blockIdx.x} * shares * Together; first < s.rows;
-       first += std::int64_t{gridDim.x} * shares * Together) {
-    row_share<T, Items, edges> mine[Together];
-    row_layout layout[Together];
-#pragma unroll
-    for (int t = 0; t < Together; ++t) {
-      const std::int64_t row = first + t * shares + share;
-      const T* in = x + row * s.ld_in;
-      const std::int64_t cols = row < s.rows ? s.cols : 0;
-      if constexpr (Lie == rows_lie::aligned)
-        layout[t] = {0, static_cast<int>(cols / per_vector<T>), 0};
-      else
-        layout[t] = layout_of(in, cols);
-      mine[t].load(in, layout[t], lane, lanes);
+  for (std::int64_t first = std::int64_t{blockIdx.x} * shares; first < s.rows;
+       first += std::int64_t{gridDim.x} * shares, turn = 1 - turn) {
+    const std::int64_t row = first + share;
+    const std::int64_t cols = row < s.rows ? s.cols : 0;
+    const T* in = x + row * s.ld_in;
+    row_layout layout = {0, static_cast<int>(cols / per_vector<T>), 0};
+    if constexpr (Lie != rows_lie::aligned) layout = layout_of(in, cols);
+    row_share<T, Items, edges> mine;
+    mine.load(in, layout, lane, lanes);
+    // exercise b: what this thread's exponentials have to be multiplied with, from the maximum and the sum of
+    // its lanes and of the row; starts as `const float scale = 1.0f / mine.exponentials(mine.largest());`
+    running r = {group_reduce<maximum, WarpSize, group>(mine.largest()), 0.0f};
+    r.d = group_reduce<sum, WarpSize, group>(mine.exponentials(reference(r.m)));
+    float scale = 1.0f / r.d;
+    if constexpr (Lanes == 0) {
+      const running all = block_merge<WarpSize>(r, turn);
+      scale = exponential(r.m - all.m) * (1.0f / all.d);
     }
-#pragma unroll
-    for (int t = 0; t < Together; ++t) {
-      const std::int64_t row = first + t * shares + share;
-      // exercise b: what this thread's exponentials have to be multiplied with, and a row's maximum and sum
-      // for that; starts as `const float scale = 1.0f / mine[t].exponentials(mine[t].largest());`
-      constexpr int group = Lanes ? Lanes : WarpSize;
-      running r = {group_reduce<maximum, WarpSize, group>(mine[t].largest()), 0.0f};
-      r.d = group_reduce<sum, WarpSize, group>(mine[t].exponentials(reference(r.m)));
-      float scale = 1.0f / r.d;
-      if constexpr (Lanes == 0) {
-        const running all = block_merge<WarpSize>(r, turn);
-        scale = exponential(r.m - all.m) * (1.0f / all.d);
-      }
-      // end
-      mine[t].template store<Lie>(y + row * s.ld_out, layout[t], lane, lanes, scale);
-    }
-    turn = 1 - turn;
+    // end
+    mine.template store<Lie>(y + row * s.ld_out, layout, lane, lanes, scale);
   }
 }
 
 /// Launches blocks of `threads`, each with as many rows as it has room for.
-template <int WarpSize, int Lanes, int Items, int Together, rows_lie Lie, class T>
+template <int WarpSize, int Lanes, int Items, rows_lie Lie, class T>
 void launch_rows(int threads, const T* x, T* y, const matrix_shape& s, simt::stream queue) {
-  const int rows = (Lanes ? threads / Lanes : 1) * Together;
+  const int rows = Lanes ? threads / Lanes : 1;
   const std::int64_t needed = (s.rows + rows - 1) / rows;
   const auto blocks = static_cast<unsigned>(needed < max_blocks ? needed : max_blocks);
-  simt::launch(softmax_rows<WarpSize, Lanes, Items, Together, Lie, T>,
+  simt::launch(softmax_rows<WarpSize, Lanes, Items, Lie, T>,
                {blocks, static_cast<unsigned>(threads), 0, queue}, x, y, s);
 }
 
@@ -102,18 +79,18 @@ void launch_width(const T* x, T* y, const matrix_shape& s, simt::stream queue) {
   };
   if constexpr (Lie != rows_lie::apart) {
     // exercise c: lanes a row, so that few of them are idle at any width; starts with nothing
-    if (vectors <= 4) return launch_rows<WarpSize, 4, 1, 1, Lie>(128, x, y, s, queue);
-    if (vectors <= 8) return launch_rows<WarpSize, 8, 1, 1, Lie>(128, x, y, s, queue);
-    if (vectors <= 16) return launch_rows<WarpSize, 8, 2, 1, Lie>(128, x, y, s, queue);
-    if (vectors <= 32) return launch_rows<WarpSize, 16, 2, 1, Lie>(128, x, y, s, queue);
-    if (vectors <= 64) return launch_rows<WarpSize, 32, 2, 1, Lie>(128, x, y, s, queue);
+    if (vectors <= 4) return launch_rows<WarpSize, 4, 1, Lie>(128, x, y, s, queue);
+    if (vectors <= 8) return launch_rows<WarpSize, 8, 1, Lie>(128, x, y, s, queue);
+    if (vectors <= 16) return launch_rows<WarpSize, 8, 2, Lie>(128, x, y, s, queue);
+    if (vectors <= 32) return launch_rows<WarpSize, 16, 2, Lie>(128, x, y, s, queue);
+    if (vectors <= 64) return launch_rows<WarpSize, 32, 2, Lie>(128, x, y, s, queue);
     if (sizeof(T) == 2 && Lie == rows_lie::alike && vectors <= 128)
-      return launch_rows<WarpSize, 32, 4, 1, Lie>(128, x, y, s, queue);
+      return launch_rows<WarpSize, 32, 4, Lie>(128, x, y, s, queue);
     if (sizeof(T) == 4 && vectors <= 2048)
-      return launch_rows<WarpSize, 0, half, 1, Lie>(threads(half), x, y, s, queue);
+      return launch_rows<WarpSize, 0, half, Lie>(threads(half), x, y, s, queue);
     // end
   }
-  launch_rows<WarpSize, 0, most, 1, Lie>(vectors ? threads(most) : WarpSize, x, y, s, queue);
+  launch_rows<WarpSize, 0, most, Lie>(vectors ? threads(most) : WarpSize, x, y, s, queue);
 }
 
 /// y = softmax of each row of x. workspace is not used.

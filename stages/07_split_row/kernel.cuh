@@ -12,26 +12,14 @@
 namespace softmax {
 namespace {
 
-/// Merges one state of each thread of the block. Takes part: every thread. Valid on: every thread. Barriers:
-/// two.
-template <int WarpSize>
-__device__ running block_merge(running r) {
-  __shared__ running state[most_part_threads / WarpSize];
-  const int warp = threadIdx.x / WarpSize, lane = threadIdx.x % WarpSize, warps = blockDim.x / WarpSize;
-  r = warp_merge<WarpSize>(r);
-  __syncthreads();  // readers of the call before are done
-  if (lane == 0) state[warp] = r;
-  __syncthreads();  // the states of all warps are complete
-  return warp_merge<WarpSize>(lane < warps ? state[lane] : running{-INFINITY, 0.0f});
-}
-
 /// partial[row][part] = maximum and sum of that part of x[row]. Block (row, part) takes every parts-th piece
 /// of the row.
 template <int WarpSize, int Items, class T>
 __global__ void __launch_bounds__(most_part_threads)
     reduce_parts(const T* x, running* partial, matrix_shape s) {
   const int stride = gridDim.y * blockDim.x, place = blockIdx.y * blockDim.x + threadIdx.x;
-  for (std::int64_t row = blockIdx.x; row < s.rows; row += gridDim.x) {
+  int turn = 0;
+  for (std::int64_t row = blockIdx.x; row < s.rows; row += gridDim.x, turn = 1 - turn) {
     const T* in = x + row * s.ld_in;
     const row_layout l = layout_of(in, s.cols);
     row_share<T, Items, 1> mine;
@@ -45,7 +33,7 @@ __global__ void __launch_bounds__(most_part_threads)
       r.m = m;
       // end
     }
-    r = block_merge<WarpSize>(r);
+    r = block_merge<WarpSize>(warp_merge<WarpSize>(r), turn);
     if (threadIdx.x == 0) partial[row * gridDim.y + blockIdx.y] = r;
   }
 }
@@ -55,14 +43,15 @@ template <int WarpSize, int Items, rows_lie Lie, class T>
 __global__ void __launch_bounds__(most_part_threads)
     normalise_parts(const T* x, T* y, const running* partial, matrix_shape s) {
   const int stride = gridDim.y * blockDim.x, place = blockIdx.y * blockDim.x + threadIdx.x;
-  for (std::int64_t row = blockIdx.x; row < s.rows; row += gridDim.x) {
+  int turn = 0;
+  for (std::int64_t row = blockIdx.x; row < s.rows; row += gridDim.x, turn = 1 - turn) {
     const T* in = x + row * s.ld_in;
     const row_layout l = layout_of(in, s.cols);
     // exercise b: the states of all parts of this row, one a thread, merged; starts as
     // `const running all = partial[row * gridDim.y + blockIdx.y];`
     running all = {-INFINITY, 0.0f};
     if (threadIdx.x < gridDim.y) all = partial[row * gridDim.y + threadIdx.x];
-    all = block_merge<WarpSize>(all);
+    all = block_merge<WarpSize>(warp_merge<WarpSize>(all), turn);
     // end
     for (int first = 0; first == 0 || first < l.vectors; first += Items * stride) {
       row_share<T, Items, 1> mine;
