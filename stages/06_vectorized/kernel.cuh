@@ -97,7 +97,8 @@ void launch_width(const T* x, T* y, const matrix_shape& s, simt::stream queue) {
 template <int WarpSize, class T>
 void softmax(const T* x, T* y, float*, const matrix_shape& s, simt::stream queue) {
   if (s.rows == 0 || s.cols == 0) return;
-  if (s.cols / per_vector < T >> most_row_threads * (held_values / per_vector<T>))
+  constexpr std::int64_t most_vectors = most_row_threads * (held_values / per_vector<T>);
+  if (most_vectors < s.cols / per_vector<T>)
     throw simt::error("no block holds a row of " + std::to_string(s.cols) + " columns: use stage 07.");
   const rows_lie lie = how_rows_lie(x, y, s);
   if (lie == rows_lie::aligned) return launch_width<WarpSize, rows_lie::aligned>(x, y, s, queue);
