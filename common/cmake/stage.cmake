@@ -3,11 +3,16 @@
 # TUNABLE: the launcher takes a launch_plan. BUILDS_ON: the stage to compare the kernel with, where it is not the one before;
 # read by tests/chapters_test.py.
 
-# softmax_add_stage_backend(<target> <kernel_dir> <backend> <objects>): compiles the kernel.cuh of that folder for one
-# backend and leaves the object file in the variable <objects>.
+# softmax_add_stage_backend(<target> <kernel_dir> <backend> <objects> [<definitions>]): compiles the kernel.cuh of that folder
+# as a stage for one backend, and leaves the object file in the variable <objects>.
 function(softmax_add_stage_backend target kernel_dir backend objects)
+  softmax_add_backend_object(${target} ${CMAKE_SOURCE_DIR}/common/harness/stage_backend.cpp ${kernel_dir} ${backend} object ${ARGN})
+  set(${objects} ${object} PARENT_SCOPE)
+endfunction()
+
+# softmax_add_backend_object(<target> <source> <include_dir> <backend> <objects> [<definitions>]): the same for any source.
+function(softmax_add_backend_object target source kernel_dir backend objects)
   set(definitions ${ARGN})
-  set(source ${CMAKE_SOURCE_DIR}/common/harness/stage_backend.cpp)
   set(include_dirs ${CMAKE_SOURCE_DIR}/common ${kernel_dir})
   if(backend STREQUAL "hip")
     set(object ${CMAKE_CURRENT_BINARY_DIR}/${target}.o)
@@ -40,8 +45,10 @@ function(softmax_add_stage_backend target kernel_dir backend objects)
   endif()
   if(backend STREQUAL "cuda")
     # CMake picks the language by source file, and this one is C++ for the simulator.
-    set(wrapper ${CMAKE_BINARY_DIR}/generated/stage_backend.cu)
-    file(CONFIGURE OUTPUT ${wrapper} CONTENT "#include \"harness/stage_backend.cpp\"\n")
+    get_filename_component(name ${source} NAME_WE)
+    file(RELATIVE_PATH there ${CMAKE_SOURCE_DIR}/common ${source})
+    set(wrapper ${CMAKE_BINARY_DIR}/generated/${name}.cu)
+    file(CONFIGURE OUTPUT ${wrapper} CONTENT "#include \"${there}\"\n")
     set(source ${wrapper})
   endif()
   add_library(${target} OBJECT ${source})

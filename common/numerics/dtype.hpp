@@ -6,10 +6,9 @@
 #include <optional>
 #include <string_view>
 
-namespace softmax {
+#include "softmax.hpp"
 
-/// How x and y are stored: IEEE single, IEEE half, or bfloat16.
-enum class dtype { f32, f16, bf16 };
+namespace softmax {
 
 /// Bytes of an element: 4 or 2.
 std::size_t size_of(dtype t);

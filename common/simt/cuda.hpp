@@ -104,6 +104,9 @@ inline std::string kernel_name(const void* kernel) {
 /// The one place where a kernel is launched, so that no launch goes unchecked.
 template <class... P, class... A>
 void launch(void (*kernel)(P...), const geometry& g, A... args) {
+  if (noted_launches)
+    return noted_launches->push_back({kernel_name(reinterpret_cast<const void*>(kernel)), g.grid.x, g.grid.y,
+                                      g.block.x, g.shared_bytes, 1});
   constexpr std::size_t without_asking = 48 * 1024;  // more dynamic shared memory has to be asked for
   if (g.shared_bytes > without_asking)
     (void)cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel),
@@ -196,6 +199,9 @@ inline int most_cluster_blocks() {
 template <class... P, class... A>
 void launch_cluster(void (*kernel)(P...), int blocks, const geometry& g, A... args) {
   const auto* function = reinterpret_cast<const void*>(kernel);
+  if (noted_launches)
+    return noted_launches->push_back(
+        {kernel_name(function), g.grid.x, g.grid.y, g.block.x, g.shared_bytes, blocks});
   constexpr int portable = 8;  // more blocks a cluster have to be asked for
   if (blocks > portable)
     (void)cudaFuncSetAttribute(function, cudaFuncAttributeNonPortableClusterSizeAllowed, 1);

@@ -3,6 +3,7 @@
 /// What a backend says about the machine it runs on, and the sentence a user gets when there is none.
 #include <cstddef>
 #include <string>
+#include <vector>
 
 /// What CUDA, HIP and the simulator spell differently, under one set of names.
 namespace simt {
@@ -23,6 +24,18 @@ struct device {
   int driver_version = 0;  ///< as the runtime numbers it: 13000 is 13.0 for CUDA
   int runtime_version = 0;  ///< numbered like driver_version
 };
+
+/// A launch that was asked for: what a plan says.
+struct launch_note {
+  std::string kernel;  ///< with its template arguments, where the runtime can tell
+  unsigned grid_x = 1, grid_y = 1;  ///< blocks
+  unsigned block = 1;  ///< threads
+  std::size_t shared_bytes = 0;  ///< dynamic
+  int cluster = 1;  ///< blocks of a cluster
+};
+
+/// Where not null, launches of this thread are noted there and do not run.
+inline thread_local std::vector<launch_note>* noted_launches = nullptr;
 
 /// What the runtime answered when asked for devices. Pure data, so that each answer can be tested without a
 /// GPU.

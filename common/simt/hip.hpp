@@ -98,6 +98,9 @@ inline std::string kernel_name(const void* kernel) {
 /// The one place where a kernel is launched, so that no launch goes unchecked.
 template <class... P, class... A>
 void launch(void (*kernel)(P...), const geometry& g, A... args) {
+  if (noted_launches)
+    return noted_launches->push_back({kernel_name(reinterpret_cast<const void*>(kernel)), g.grid.x, g.grid.y,
+                                      g.block.x, g.shared_bytes, 1});
   kernel<<<g.grid, g.block, g.shared_bytes, g.queue>>>(static_cast<P>(args)...);
   if (const status s = hipGetLastError(); s != success)
     check(s, ("launch of " + kernel_name(reinterpret_cast<const void*>(kernel))).c_str(), g.file, g.line);

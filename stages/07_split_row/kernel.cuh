@@ -76,12 +76,13 @@ void launch_parts(int parts, const T* x, T* y, float* workspace, const matrix_sh
   simt::launch(normalise, {grid, threads, 0, queue}, x, y, partial, s);
 }
 
-/// y = softmax of each row of x. workspace holds a maximum and a sum for each part of each row.
+/// y = softmax of each row of x. workspace holds a maximum and a sum for each part of each row; where there
+/// are clusters, it may be null.
 template <int WarpSize, class T>
 void softmax(const T* x, T* y, float* workspace, const matrix_shape& s, simt::stream queue) {
   if (s.rows == 0 || s.cols == 0) return;
   constexpr int items = held_values / per_vector<T>;
-  if (simt::most_cluster_blocks() >= most_parts && !beyond_clusters(s))
+  if (simt::most_cluster_blocks() >= most_parts && (!beyond_clusters(s) || !workspace))
     return launch_cluster<WarpSize, items>(cluster_plan(s, sizeof(T)), x, y, s, queue);
   launch_parts<WarpSize, items>(parts_of(s), x, y, workspace, s, queue);
 }

@@ -201,5 +201,8 @@ fault explain(const fault_info& f, const launch_job& job) {
 }
 
 }  // namespace detail
+
+std::string launch_name(const void* kernel) { return detail::kernel_instance(kernel); }
+
 }  // namespace sim
 }  // namespace simt

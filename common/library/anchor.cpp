@@ -1,0 +1,1 @@
+// A static library that CMake archives needs a source of its own.

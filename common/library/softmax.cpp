@@ -1,0 +1,136 @@
+// softmax.hpp for one backend: looks at the arguments, and at what was measured, and calls a stage.
+#include "softmax.hpp"
+
+#include <cmath>
+#include <limits>
+#include <stdexcept>
+
+#include "library/measured.hpp"
+#include "library/stage.hpp"
+#include "split_plan.hpp"
+
+namespace softmax {
+namespace {
+
+constexpr std::int64_t widest_of_06 = 32768;
+
+std::size_t bytes_of(dtype type) { return type == dtype::f32 ? 4 : 2; }
+
+/// Why the call makes no sense, in one sentence; empty if it does.
+std::string problem_with(const void* x, const void* y, const softmax_problem& p) {
+  if (std::string why = shape_problem({p.rows, p.cols, p.ld_in, p.ld_out}); !why.empty()) return why;
+  if (p.type != dtype::f32 && p.type != dtype::f16 && p.type != dtype::bf16)
+    return "The type is none that softmax() knows: use dtype::f32, f16 or bf16.";
+  if (p.rows == 0 || p.cols == 0) return "";
+  const auto size = static_cast<std::int64_t>(bytes_of(p.type));
+  const auto extent = [&](std::int64_t ld, std::int64_t& bytes) {
+    return !__builtin_mul_overflow(p.rows - 1, ld, &bytes) &&
+           !__builtin_add_overflow(bytes, p.cols, &bytes) && !__builtin_mul_overflow(bytes, size, &bytes);
+  };
+  std::int64_t in_bytes = 0, out_bytes = 0;
+  if (!extent(p.ld_in, in_bytes) || !extent(p.ld_out, out_bytes))
+    return "The matrix has more bytes than 64 bits can count: use fewer rows or columns.";
+  if (!x || !y) return "x and y must point to device memory; one of them is null.";
+  const auto in = reinterpret_cast<std::uintptr_t>(x), out = reinterpret_cast<std::uintptr_t>(y);
+  if (in % static_cast<std::uintptr_t>(size) != 0 || out % static_cast<std::uintptr_t>(size) != 0)
+    return "x and y must be aligned to their elements of " + std::to_string(size) + " bytes.";
+  if (in == out && (p.ld_in == p.ld_out || p.rows == 1)) return "";
+  if (in + static_cast<std::uintptr_t>(in_bytes) <= out || out + static_cast<std::uintptr_t>(out_bytes) <= in)
+    return "";
+  return "The output overlaps the input without being it, so rows would be overwritten before they are read: "
+         "use "
+         "the same address and row stride for both, or memory apart.";
+}
+
+struct choice {
+  int stage;
+  std::string why;
+};
+
+/// The stage that was fastest at the measured shape nearest to this one.
+int nearest_measured(const softmax_problem& p) {
+  const auto distance = [](std::int64_t a, std::int64_t b) {
+    return std::abs(std::log2(static_cast<double>(a)) - std::log2(static_cast<double>(b)));
+  };
+  double nearest = std::numeric_limits<double>::infinity();
+  int stage = 6;
+  for (const library::measured_choice& m : library::measured_sm_90) {
+    if (m.four_bytes != (p.type == dtype::f32)) continue;
+    const double d = distance(p.rows, m.rows) + distance(p.cols, m.cols);
+    if (d < nearest) {
+      nearest = d;
+      stage = m.stage;
+    }
+  }
+  return stage;
+}
+
+choice choose(const softmax_problem& p, bool has_workspace) {
+  const int clusters = simt::most_cluster_blocks();
+  const bool split_possible = clusters >= most_parts || has_workspace;
+  if (p.cols > widest_of_06)
+    return split_possible ? choice{7, "no block holds the row"}
+                          : choice{5, "no block holds the row, and there is no workspace"};
+  if (!split_possible) return {6, "a block holds the row, and there is no workspace"};
+  if (clusters >= most_parts && true) return {nearest_measured(p), "measured on compute capability 9.0"};
+  constexpr std::int64_t few_rows = 64, narrow = 8192;
+  return p.rows < few_rows && p.cols > narrow ? choice{7, "by rule: few rows, and wide"}
+                                              : choice{6, "by rule: a block holds the row"};
+}
+
+/// What is done for the call, once it makes sense.
+choice run(const void* x, void* y, const softmax_problem& p, simt::stream queue, void* workspace,
+           std::size_t workspace_bytes) {
+  const matrix_shape s{p.rows, p.cols, p.ld_in, p.ld_out};
+  const bool enough = workspace_bytes >= static_cast<std::size_t>(parts_of(s) * p.rows) * 8;
+  auto* const scratch = enough ? static_cast<float*>(workspace) : nullptr;
+  const choice c = choose(p, scratch != nullptr);
+  const auto stage = c.stage == 5 ? library::run_05 : c.stage == 6 ? library::run_06 : library::run_07;
+  stage(x, y, scratch, s, p.type, queue);
+  return c;
+}
+
+}  // namespace
+
+std::size_t softmax_workspace(const softmax_problem& p) {
+  if (p.rows <= 0 || p.cols <= 0) return 0;
+  const matrix_shape s{p.rows, p.cols, p.ld_in, p.ld_out};
+  const bool clusters = simt::most_cluster_blocks() >= most_parts;
+  const bool used = clusters ? beyond_clusters(s) : p.cols > widest_of_06 || choose(p, true).stage == 7;
+  return used ? static_cast<std::size_t>(parts_of(s) * p.rows) * 8 : 0;
+}
+
+void softmax(const void* x, void* y, const softmax_problem& p, void* stream, void* workspace,
+             std::size_t workspace_bytes) {
+  if (const std::string why = problem_with(x, y, p); !why.empty()) throw std::invalid_argument(why);
+  if (workspace_bytes > 0 && (!workspace || reinterpret_cast<std::uintptr_t>(workspace) % 8 != 0))
+    throw std::invalid_argument("The workspace must be device memory aligned to 8 bytes.");
+  if (p.rows == 0 || p.cols == 0) return;
+  run(x, y, p, static_cast<simt::stream>(stream), workspace, workspace_bytes);
+}
+
+softmax_plan plan_softmax(const void* x, const void* y, const softmax_problem& p,
+                          std::size_t workspace_bytes) {
+  if (const std::string why = problem_with(x, y, p); !why.empty()) throw std::invalid_argument(why);
+  softmax_plan plan;
+  if (p.rows == 0 || p.cols == 0) return plan;
+  std::vector<simt::launch_note> notes;
+  float nowhere[2];
+  struct noting {
+    explicit noting(std::vector<simt::launch_note>& notes) { simt::noted_launches = &notes; }
+    ~noting() { simt::noted_launches = nullptr; }
+  };
+  choice c{};
+  {
+    const noting all(notes);
+    c = run(x, const_cast<void*>(y), p, simt::stream(), nowhere, workspace_bytes);
+  }
+  plan.stage = "0" + std::to_string(c.stage);
+  plan.why = c.why;
+  for (const simt::launch_note& n : notes)
+    plan.launches.push_back(
+        {n.kernel, std::int64_t{n.grid_x} * n.grid_y, static_cast<int>(n.block), n.cluster});
+  return plan;
+}
+
+}  // namespace softmax

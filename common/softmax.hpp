@@ -1,0 +1,66 @@
+#pragma once
+/// @file
+/// What to take away: row-wise softmax for a program of your own. Link one of the CMake targets
+/// softmax::on_cuda, softmax::on_hip or softmax::on_sim; see tests/installed for a whole project.
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace softmax {
+
+/// How x and y are stored: IEEE single, IEEE half, or bfloat16.
+enum class dtype { f32, f16, bf16 };
+
+/// A matrix of `rows` x `cols` elements, the softmax of which is taken row by row. Row i of the input starts
+/// at x + i * ld_in, row i of the output at y + i * ld_out, counted in elements.
+struct softmax_problem {
+  std::int64_t rows = 0;
+  std::int64_t cols = 0;
+  std::int64_t ld_in = 0;  ///< row stride of x, at least cols
+  std::int64_t ld_out = 0;  ///< row stride of y, at least cols
+  dtype type = dtype::f32;
+};
+
+/// One launch that softmax() makes.
+struct planned_launch {
+  std::string kernel;  ///< with its template arguments, where the runtime can tell
+  std::int64_t blocks = 0;  ///< of the grid
+  int threads = 0;  ///< of a block
+  int blocks_a_cluster = 1;
+};
+
+/// What softmax() would do.
+struct softmax_plan {
+  std::string stage;  ///< of the workbook that explains the kernel: "06"
+  std::string why;  ///< how it was chosen: measured, or by a rule
+  std::vector<planned_launch> launches;
+};
+
+/// Bytes of workspace with which softmax() is fastest; it works with less, and with none. 0 for most shapes.
+/// At most 1024 bytes a row.
+std::size_t softmax_workspace(const softmax_problem& p);
+
+/// y = softmax of each row of x, in device memory, enqueued on `stream` (a cudaStream_t or hipStream_t; null
+/// is the default stream) of the current device. Allocates nothing, keeps no state between calls, and may be
+/// captured into a graph. Computes in fp32; special values as torch.softmax. y may be x, with equal strides;
+/// otherwise the two must lie apart. `workspace` is device memory of `workspace_bytes`, a multiple of 8 as
+/// its address is, for this call alone until it has finished.
+/// @throws std::invalid_argument when the matrix, an address or the type makes no sense: nothing was enqueued
+/// @throws std::runtime_error when the device refuses a launch
+void softmax(const void* x, void* y, const softmax_problem& p, void* stream, void* workspace = nullptr,
+             std::size_t workspace_bytes = 0);
+
+/// The same for the common case.
+inline void softmax(const void* x, void* y, std::int64_t rows, std::int64_t cols, std::int64_t ld_in,
+                    std::int64_t ld_out, dtype type, void* stream) {
+  softmax(x, y, {rows, cols, ld_in, ld_out, type}, stream);
+}
+
+/// The launches that softmax() would make for the same arguments. Nothing is run, and nothing is read or
+/// written at the addresses.
+/// @throws as softmax() does
+softmax_plan plan_softmax(const void* x, const void* y, const softmax_problem& p,
+                          std::size_t workspace_bytes = 0);
+
+}  // namespace softmax

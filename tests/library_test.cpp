@@ -1,0 +1,286 @@
+// softmax.hpp, as a program of its own would call it: every width, random shapes, strides and addresses,
+// streams, graphs, plans and refusals. Linked once with the library of each backend; memory comes from a
+// stage's harness.
+#include <algorithm>
+#include <cstring>
+#include <random>
+#include <set>
+#include <thread>
+
+#include "catch.hpp"
+#include "harness/backend.hpp"
+#include "harness/stage_info.hpp"
+#include "numerics/input.hpp"
+#include "numerics/verify.hpp"
+#include "simt/sim/control.hpp"
+#include "softmax.hpp"
+#if defined(LIBRARY_TEST_CUDA)
+#include <cuda_runtime_api.h>
+#endif
+
+namespace softmax {
+namespace {
+
+constexpr dtype all_types[] = {dtype::f32, dtype::f16, dtype::bf16};
+
+/// The machine that the library was built for, or nothing.
+backend* machine() {
+#if defined(LIBRARY_TEST_CUDA)
+  static const std::unique_ptr<backend> only = make_cuda_backend();
+#else
+  static const std::unique_ptr<backend> only = make_sim_backend();
+#endif
+  static const bool there = [] {
+    try {
+      only->open(0);
+      return true;
+    } catch (const simt::no_device&) {
+      return false;
+    }
+  }();
+  return there ? only.get() : nullptr;
+}
+
+bool on_gpu() { return machine()->name() != "sim"; }
+
+/// One matrix in device memory with poison around and between its rows.
+class device_matrix {
+ public:
+  device_matrix(dtype type, std::int64_t rows, std::int64_t cols, std::int64_t ld, std::int64_t offset)
+      : type_(type),
+        rows_(rows),
+        cols_(cols),
+        ld_(ld),
+        offset_(offset),
+        image_(static_cast<std::size_t>(offset + rows * ld + guard) * size_of(type), std::byte{0xff}) {
+    memory_ = machine()->allocate(image_.size(), "matrix");
+    machine()->upload(memory_, image_.data(), image_.size());
+  }
+  ~device_matrix() { machine()->release(memory_); }
+  device_matrix(const device_matrix&) = delete;
+  void* data() const {
+    return static_cast<std::byte*>(memory_) + static_cast<std::size_t>(offset_) * size_of(type_);
+  }
+  void set(const host_matrix& m) {
+    for (std::int64_t row = 0; row < rows_; ++row)
+      std::memcpy(at(image_, row), m.data.data() + static_cast<std::size_t>(row * m.ld) * size_of(type_),
+                  row_bytes());
+    machine()->upload(memory_, image_.data(), image_.size());
+  }
+  host_matrix get() const {
+    std::vector<std::byte> now(image_.size());
+    machine()->download(now.data(), memory_, now.size());
+    host_matrix m(type_, rows_, cols_, cols_);
+    for (std::int64_t row = 0; row < rows_; ++row)
+      std::memcpy(m.data.data() + static_cast<std::size_t>(row * cols_) * size_of(type_), at(now, row),
+                  row_bytes());
+    // What is no element must be as it was.
+    std::vector<std::byte> outside = now;
+    for (std::int64_t row = 0; row < rows_; ++row)
+      std::memcpy(at(outside, row), at(image_, row), row_bytes());
+    CHECK(outside == image_);
+    return m;
+  }
+
+ private:
+  static constexpr std::int64_t guard = 64;
+  std::size_t row_bytes() const { return static_cast<std::size_t>(cols_) * size_of(type_); }
+  template <class Bytes>
+  auto at(Bytes& b, std::int64_t row) const {
+    return b.data() + static_cast<std::size_t>(offset_ + row * ld_) * size_of(type_);
+  }
+  dtype type_;
+  std::int64_t rows_, cols_, ld_, offset_;
+  std::vector<std::byte> image_;
+  void* memory_ = nullptr;
+};
+
+/// The loosest of the stages that the library calls: 64 additions, a rescale at every tile, 512 warps merged.
+error_model library_errors(std::int64_t cols) {
+  return {200.0 + static_cast<double>(cols) / 512 + 5 * static_cast<double>(cols) / 2048, 2.5};
+}
+
+struct layout {
+  std::int64_t more_in = 0, more_out = 0, offset_in = 0, offset_out = 0;
+  bool in_place = false, workspace = true;
+};
+
+void check_right(const std::string& distribution, dtype type, std::int64_t rows, std::int64_t cols,
+                 const layout& l = {}) {
+  INFO(rows << "x" << cols << " " << name_of(type) << " " << distribution << " strides +" << l.more_in << " +"
+            << l.more_out << " offsets " << l.offset_in << " " << l.offset_out
+            << (l.in_place ? " in place" : "") << (l.workspace ? "" : " without workspace"));
+  const host_matrix x =
+      make_input(distribution, static_cast<std::uint64_t>(rows * 131 + cols), type, rows, cols, cols);
+  const softmax_problem p{rows, cols, cols + l.more_in, cols + (l.in_place ? l.more_in : l.more_out), type};
+  device_matrix in(type, rows, cols, p.ld_in, l.offset_in), out(type, rows, cols, p.ld_out, l.offset_out);
+  in.set(x);
+  const std::size_t bytes = l.workspace ? softmax_workspace(p) : 0;
+  void* const workspace = bytes ? machine()->allocate(bytes, "workspace") : nullptr;
+  softmax(in.data(), l.in_place ? in.data() : out.data(), p, nullptr, workspace, bytes);
+  machine()->wait();
+  if (workspace) machine()->release(workspace);
+  const verdict v = verify(x, (l.in_place ? in : out).get(), library_errors(cols));
+  INFO("row " << v.worst.row << " col " << v.worst.col << ": " << v.worst.got << ", want " << v.worst.want);
+  CHECK(v.pass);
+}
+
+}  // namespace
+
+TEST_CASE("every width is right", "[library]") {
+  if (!machine()) return;
+  for (dtype type : all_types)
+    for (std::int64_t n = 1; n <= 4100; n += on_gpu() ? 1 : n < 70 ? 1 : 97) check_right("mixed", type, 3, n);
+}
+
+TEST_CASE("rows that no block holds are right, with and without workspace", "[library]") {
+  if (!machine()) return;
+  for (dtype type : all_types)
+    for (std::int64_t n : {32768L, 32769L, 50257L, on_gpu() ? 128256L : 65551L, on_gpu() ? 1048576L : 70001L})
+      for (std::int64_t m : {1L, 3L, on_gpu() ? 131L : 2L})
+        for (bool workspace : {true, false}) check_right("normal", type, m, n, {.workspace = workspace});
+}
+
+TEST_CASE("random shapes, strides and addresses are right, special rows too", "[library]") {
+  if (!machine()) return;
+  std::mt19937_64 random(7);
+  const auto below = [&](std::int64_t n) {
+    return static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(n));
+  };
+  const std::vector<std::string> distributions = {"mixed", "special",  "masked",
+                                                  "large", "negative", "logits"};
+  for (int i = 0; i < (on_gpu() ? 200 : 60); ++i) {
+    const std::int64_t cols = 1 + below(i % 3      ? 3000
+                                        : on_gpu() ? 100000
+                                                   : 9000),
+                       rows = 1 + below(on_gpu() ? 40 : 8);
+    check_right(distributions[static_cast<std::size_t>(i) % distributions.size()], all_types[i % 3], rows,
+                cols,
+                {.more_in = below(2) * below(40),
+                 .more_out = below(2) * below(40),
+                 .offset_in = below(2) * below(16),
+                 .offset_out = below(2) * below(16),
+                 .in_place = below(4) == 0,
+                 .workspace = below(2) == 0});
+  }
+}
+
+TEST_CASE("an empty matrix is no error, and nonsense is refused in a sentence", "[library]") {
+  if (!machine()) return;
+  softmax(nullptr, nullptr, 0, 100, 100, 100, dtype::f32, nullptr);
+  softmax(nullptr, nullptr, 100, 0, 0, 0, dtype::bf16, nullptr);
+  device_matrix m(dtype::f32, 4, 100, 100, 0), other(dtype::f32, 4, 100, 100, 0);
+  const auto refused = [](const char* why, auto&& call) {
+    CHECK_THROWS_WITH(call(), Catch::Matchers::Contains(why));
+  };
+  auto* const x = static_cast<float*>(m.data());
+  auto* const y = static_cast<float*>(other.data());
+  refused("null", [&] { softmax(nullptr, y, 4, 100, 100, 100, dtype::f32, nullptr); });
+  refused("rows would overlap", [&] { softmax(x, y, 4, 100, 99, 100, dtype::f32, nullptr); });
+  refused("does not exist", [&] { softmax(x, y, -1, 100, 100, 100, dtype::f32, nullptr); });
+  refused("overlaps", [&] { softmax(x, x + 1, 4, 50, 50, 50, dtype::f32, nullptr); });
+  refused("overlaps", [&] { softmax(x, x, 4, 50, 50, 60, dtype::f32, nullptr); });
+  refused("aligned", [&] { softmax(reinterpret_cast<char*>(x) + 1, y, 4, 50, 50, 50, dtype::f32, nullptr); });
+  refused("64 bits", [&] { softmax(x, y, INT64_MAX / 2, 4, 4, 4, dtype::f32, nullptr); });
+  refused("type", [&] { softmax(x, y, 4, 50, 50, 50, static_cast<dtype>(9), nullptr); });
+  refused("workspace", [&] { softmax(x, y, {4, 50, 50, 50}, nullptr, nullptr, 64); });
+}
+
+TEST_CASE("a plan names the launches, and makes none", "[library]") {
+  if (!machine()) return;
+  for (const auto& [rows, cols, kernel] :
+       {std::tuple{64L, 33L, "softmax_rows"}, {5L, 1000L, "softmax_rows"}, {2L, 50257L, ""}}) {
+    device_matrix in(dtype::f32, rows, cols, cols, 0), out(dtype::f32, rows, cols, cols, 0);
+    const softmax_problem p{rows, cols, cols, cols};
+    const softmax_plan plan = plan_softmax(in.data(), out.data(), p);
+    REQUIRE(!plan.launches.empty());
+    CHECK(!plan.why.empty());
+    for (const planned_launch& l : plan.launches) {
+      CHECK(l.kernel.find(kernel) != std::string::npos);
+      CHECK(l.blocks > 0);
+      CHECK(l.threads % 32 == 0);
+    }
+    const host_matrix untouched = out.get();
+    CHECK(std::all_of(untouched.data.begin(), untouched.data.end(),
+                      [](std::byte b) { return b == std::byte{0xff}; }));
+    if (on_gpu()) continue;
+    in.set(make_input("normal", 1, dtype::f32, rows, cols, cols));
+    simt::clear_records();
+    softmax(in.data(), out.data(), p, nullptr);
+    REQUIRE(simt::records().size() == plan.launches.size());
+    for (std::size_t i = 0; i < plan.launches.size(); ++i) {
+      CHECK(simt::records()[i].instance == plan.launches[i].kernel);
+      CHECK(simt::records()[i].grid == plan.launches[i].blocks);
+      CHECK(simt::records()[i].block == static_cast<unsigned>(plan.launches[i].threads));
+    }
+  }
+}
+
+#if defined(LIBRARY_TEST_CUDA)
+namespace {
+
+struct work {
+  work(std::int64_t rows, std::int64_t cols, dtype type)
+      : p{rows, cols, cols, cols, type},
+        x(make_input("normal", 5, type, rows, cols, cols)),
+        in(type, rows, cols, cols, 0),
+        out(type, rows, cols, cols, 0) {
+    in.set(x);
+    REQUIRE(cudaStreamCreateWithFlags(&queue, cudaStreamNonBlocking) == cudaSuccess);
+    if (const std::size_t bytes = softmax_workspace(p))
+      REQUIRE(cudaMalloc(&workspace, workspace_bytes = bytes) == cudaSuccess);
+  }
+  ~work() {
+    cudaStreamDestroy(queue);
+    cudaFree(workspace);
+  }
+  void enqueue() { softmax(in.data(), out.data(), p, queue, workspace, workspace_bytes); }
+  void check() { CHECK(verify(x, out.get(), library_errors(p.cols)).pass); }
+  softmax_problem p;
+  host_matrix x;
+  device_matrix in, out;
+  cudaStream_t queue = nullptr;
+  void* workspace = nullptr;
+  std::size_t workspace_bytes = 0;
+};
+
+}  // namespace
+
+TEST_CASE("streams do not disturb each other", "[library]") {
+  if (!machine()) return;
+  work a(64, 128256, dtype::f32), b(3, 1048576, dtype::bf16), c(1, 262144, dtype::f32),
+      d(4096, 781, dtype::f16);
+  for (int turn = 0; turn < 50; ++turn)
+    for (work* w : {&a, &b, &c, &d}) w->enqueue();
+  REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
+  for (work* w : {&a, &b, &c, &d}) w->check();
+  std::vector<std::jthread> threads;  // and from threads of their own
+  for (work* w : {&a, &b, &c, &d})
+    threads.emplace_back([w] {
+      for (int turn = 0; turn < 50; ++turn) w->enqueue();
+    });
+  threads.clear();
+  REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
+  for (work* w : {&a, &b, &c, &d}) w->check();
+}
+
+TEST_CASE("calls are captured into a graph and replayed", "[library]") {
+  if (!machine()) return;
+  for (const auto& [rows, cols] : {std::pair{512L, 1000L}, {8L, 128256L}, {1L, 1048576L}}) {
+    work w(rows, cols, dtype::bf16);
+    cudaGraph_t graph = nullptr;
+    cudaGraphExec_t ready = nullptr;
+    REQUIRE(cudaStreamBeginCapture(w.queue, cudaStreamCaptureModeThreadLocal) == cudaSuccess);
+    w.enqueue();
+    REQUIRE(cudaStreamEndCapture(w.queue, &graph) == cudaSuccess);
+    REQUIRE(cudaGraphInstantiateWithFlags(&ready, graph, 0) == cudaSuccess);
+    for (int turn = 0; turn < 3; ++turn) REQUIRE(cudaGraphLaunch(ready, w.queue) == cudaSuccess);
+    REQUIRE(cudaStreamSynchronize(w.queue) == cudaSuccess);
+    w.check();
+    cudaGraphExecDestroy(ready);
+    cudaGraphDestroy(graph);
+  }
+}
+#endif
+
+}  // namespace softmax
