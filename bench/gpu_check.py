@@ -21,7 +21,7 @@ import records
 
 WIDTHS = [1, 31, 32, 33, 63, 64, 65, 127, 128, 129, 781, 1000, 1023, 1024, 1025, 2048, 4097, 8192, 12672, 32768, 50257, 128256,
           200000, 1048576]
-WIDEST = {"02": 16384, "03": 16384, "04": 32768}  # checked: a wider row must be refused, the widest must be right
+WIDEST = {"02": 16384, "03": 16384, "04": 32768, "06": 32768}  # checked: a wider row must be refused, the widest must be right
 DTYPES = ("f32", "f16", "bf16")
 SANITIZERS = ("memcheck", "racecheck", "initcheck", "synccheck")
 
@@ -62,7 +62,8 @@ def widths(binary, rows, columns, dtype):
         if n > limit:
             refused = run([binary, "--device", "cuda", "--rows", 1, "--cols", n, "--dtype", dtype, "--no-time"])
             result["refused"][n] = refused.stderr.strip()
-            if refused.returncode != 2 or "stage 05" not in refused.stderr:
+            wider = "stage 07" if binary.name == "stage-06" else "stage 05"
+            if refused.returncode != 2 or wider not in refused.stderr:
                 result["wrong"].append([1, n])
     return result
 
@@ -78,7 +79,10 @@ def sanitize(binary, tool):
     program = shutil.which("compute-sanitizer") or "/usr/local/cuda/bin/compute-sanitizer"
     options = ["--leak-check", "full"] if tool == "memcheck" else []
     results = []
-    for rows, cols, dtype, extra in ((67, 781, "f32", ()), (5, 4097, "bf16", ("--ld-in", "4100", "--ld-out", "4099", "--offset", "1"))):
+    shapes = [(67, 781, "f32", ()), (5, 4097, "bf16", ("--ld-in", "4100", "--ld-out", "4099", "--offset", "1"))]
+    if binary.name == "stage-07":
+        shapes += [(3, 50257, "f32", ()), (1, 262144, "bf16", ())]  # clusters, and two launches
+    for rows, cols, dtype, extra in shapes:
         r = run([program, "--tool", tool, *options, "--error-exitcode", "9", binary, "--device", "cuda", "--rows", rows,
                  "--cols", cols, "--dtype", dtype, "--no-time", *extra])
         summary = re.findall(r"=+ (.*(?:SUMMARY|ERROR SUMMARY).*)", r.stdout)

@@ -26,19 +26,23 @@ constexpr dtype all_types[] = {dtype::f32, dtype::f16, dtype::bf16};
 /// The machine that the library was built for, or nothing.
 backend* machine() {
 #if defined(LIBRARY_TEST_CUDA)
-  static const std::unique_ptr<backend> only = make_cuda_backend();
+  const std::string name = "cuda";
 #else
-  static const std::unique_ptr<backend> only = make_sim_backend();
+  const std::string name = "sim";
 #endif
-  static const bool there = [] {
-    try {
-      only->open(0);
-      return true;
-    } catch (const simt::no_device&) {
-      return false;
+  static const std::vector<std::unique_ptr<backend>> all = make_backends();
+  static backend* const there = [&]() -> backend* {
+    for (const auto& one : all) {
+      if (one->name() != name) continue;
+      try {
+        one->open(0);
+        return one.get();
+      } catch (const simt::no_device&) {
+      }
     }
+    return nullptr;
   }();
-  return there ? only.get() : nullptr;
+  return there;
 }
 
 bool on_gpu() { return machine()->name() != "sim"; }
