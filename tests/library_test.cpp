@@ -67,8 +67,8 @@ class device_matrix {
   }
   void set(const host_matrix& m) {
     for (std::int64_t row = 0; row < rows_; ++row)
-      std::memcpy(at(image_, row), m.data.data() + static_cast<std::size_t>(row * m.ld) * size_of(type_),
-                  row_bytes());
+      std::memcpy(image_.data() + at(row),
+                  m.data.data() + static_cast<std::size_t>(row * m.ld) * size_of(type_), row_bytes());
     machine()->upload(memory_, image_.data(), image_.size());
   }
   host_matrix get() const {
@@ -76,12 +76,12 @@ class device_matrix {
     machine()->download(now.data(), memory_, now.size());
     host_matrix m(type_, rows_, cols_, cols_);
     for (std::int64_t row = 0; row < rows_; ++row)
-      std::memcpy(m.data.data() + static_cast<std::size_t>(row * cols_) * size_of(type_), at(now, row),
-                  row_bytes());
+      std::memcpy(m.data.data() + static_cast<std::size_t>(row * cols_) * size_of(type_),
+                  now.data() + at(row), row_bytes());
     // What is no element must be as it was.
     std::vector<std::byte> outside = now;
     for (std::int64_t row = 0; row < rows_; ++row)
-      std::memcpy(at(outside, row), at(image_, row), row_bytes());
+      std::memcpy(outside.data() + at(row), image_.data() + at(row), row_bytes());
     CHECK(outside == image_);
     return m;
   }
@@ -89,9 +89,9 @@ class device_matrix {
  private:
   static constexpr std::int64_t guard = 64;
   std::size_t row_bytes() const { return static_cast<std::size_t>(cols_) * size_of(type_); }
-  template <class Bytes>
-  auto at(Bytes& b, std::int64_t row) const {
-    return b.data() + static_cast<std::size_t>(offset_ + row * ld_) * size_of(type_);
+  /// Where a row begins, in bytes.
+  std::size_t at(std::int64_t row) const {
+    return static_cast<std::size_t>(offset_ + row * ld_) * size_of(type_);
   }
   dtype type_;
   std::int64_t rows_, cols_, ld_, offset_;
