@@ -512,6 +512,7 @@ TEST_CASE("matrices that overlap in part are refused [T40]", "[contract][layout]
   constexpr std::int64_t rows = 4, cols = 33;
   const host_matrix x = make_input("normal", 31, dtype::f32, 3 * rows, cols, cols);
   stage_memory memory(test_machine(), this_stage(), x, {3 * rows, cols, cols, cols});
+  memory.poison();
   stage_call call = memory.call();
   call.shape = {rows, cols, cols, cols};
   auto* const base = static_cast<float*>(const_cast<void*>(call.x));
