@@ -187,7 +187,7 @@ class Runs(unittest.TestCase):
 
     def test_pitfalls_show_what_they_promise(self):
         for stage, names in (("stage-02", ("zero-padding", "no-max", "short-block")), ("stage-03", ("one-row-a-block",)),
-                             ("stage-05", ("fp16-sum",))):
+                             ("stage-05", ("fp16-sum",)), ("stage-06", ("own-maximum",))):
             for name in names:
                 for gpu in ("h200", "mi250x"):
                     r = run(stage, "--device", "sim", "--gpu", gpu, "--pitfall", name)
