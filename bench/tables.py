@@ -166,6 +166,15 @@ def designs_table(names, shapes):
     return table(["type", "N", *names], rows) + "\n\nMicroseconds a call for 2^28 elements (fraction of the best copy); – is not measured."
 
 
+def narrow_designs_table():
+    """Narrow rows by the design of stage 06, in both sizes of storage."""
+    found = {(r["dtype"], r["cols"], m["design"]): f"{m['microseconds']:.0f} ({m['fraction_of_copy']:.2f})"
+             for r in load(DESIGNS)["results"] for m in r["measured"]}
+    return table(["N", "fp32", "bf16"], [[str(n)] + [found[t, n, "edges a lane each"] for t in ("f32", "bf16")]
+                                         for n in (32, 33, 64, 100, 128, 256, 512)]) + \
+        "\n\nMicroseconds a call for 2^28 elements (fraction of the best copy)."
+
+
 # The mark in a chapter -> the designs side by side, and the types and widths that tell something.
 DESIGNS_SHOWN = {
     "06": (("edges a lane each", "elementwise edges", "tile"),
@@ -285,6 +294,7 @@ def tables():
     if load(DESIGNS):
         for name, shown in DESIGNS_SHOWN.items():
             result[next(ROOT.glob(f"stages/{name[:2]}_*/README.md")), f"designs:{name}"] = designs_table(*shown)
+        result[ROOT / "stages/06_vectorized/README.md", "designs:06 narrow"] = narrow_designs_table()
     return result
 
 
