@@ -261,6 +261,8 @@ class Runs(unittest.TestCase):
         aligned = run("stage-02", "--device", "sim", "--profile", "--rows", 64, "--cols", 1024).stdout
         self.assertNotIn("misaligned", aligned)
         self.assertIn("loaded again: ", run("stage-05", "--device", "sim", "--profile", "--rows", 4).stdout)
+        pieces = re.sub(r"\s+", " ", run("stage-06", "--device", "sim", "--profile", "--rows", 64, "--cols", 33).stdout)
+        self.assertIn("a request touches 17.0 sectors where 15.0 would do", pieces)  # four rows, two of which begin inside a sector
 
     def test_the_profile_does_without_the_source(self):
         r = run("stage-02", "--device", "sim", "--profile", "--rows", 4, env={"SOFTMAX_SOURCES": "/nowhere"})

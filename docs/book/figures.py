@@ -348,7 +348,7 @@ def measured(stage):
     if before:
         curves.append((f"stage {before.number}", fractions(before), "b-line curve", "b"))
     own = fractions(stage)
-    curves.append((f"stage {stage.number}" + ("" if own else ": not measured yet"), own, "a-line curve", "a"))
+    curves.append((f"stage {stage.number}" if own else f"{stage.number}: not measured", own, "a-line curve", "a"))
     d = Drawing(f"Stage {stage.number}, fp32 on an H200: fraction of the best copy over the columns of a row. " +
                 " ".join((f"{name}: " + ", ".join(f"{n} columns {f:.2f}" for n, f in points) if points else name) + "." for name, points, *_ in curves), 268)
     x0, x1, y0, y1 = 46, RIGHT - 6, 212, 30
