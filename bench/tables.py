@@ -82,8 +82,14 @@ def front_page(runs, peers):
                  [[str(n)] + [cell(runs.get((f"stage-{s}", "f32", n))) for s in stages()] + [best_peer(peers, "f32", n)] for n in widths])
 
 
+NOT_YET = "Not measured yet."
+BESIDE = {"06": "04", "07": "05"}  # the stage that a chapter's table shows beside its own, where that is not the one before
+
+
 def stage_table(runs, stage):
-    name, before = f"stage-{stage}", f"stage-{int(stage) - 1:02d}"
+    name, before = f"stage-{stage}", f"stage-{BESIDE.get(stage, f'{int(stage) - 1:02d}')}"
+    if not any(key[0] == name for key in runs):
+        return NOT_YET
     shown = [s for s in (before, name) if any(key[0] == s for key in runs)]
     widths = sorted({cols for (s, _, cols), e in runs.items() if s in shown and not e.get("error_occurred")})
     return table(["N"] + [f"stage {s[-2:]}, {t}" for t in ("fp32", "bf16") for s in shown],
@@ -103,8 +109,11 @@ def target_sentence(runs, stage):
     return f"60 % of the peak is {0.6 * peak * 1e-9:.0f} GB/s. " + ". ".join(said) + "."
 
 
-def few_rows_table(points, peers, dtype):
-    """Microseconds a call: the best stage, the best peer, the copy of the same bytes."""
+def few_rows_table(points, peers, dtype, last):
+    """Microseconds a call: the best stage up to the last, the best peer, the copy of the same bytes."""
+    if not any(key[0] == f"stage-{last}" for key in points):
+        return NOT_YET
+    points = {key: e for key, e in points.items() if key[0] <= f"stage-{last}"}
     rows = []
     copies = {k[1:]: e for k, e in measured("bench-05").items() if k[0] == "copy"}
     shapes = [(m, n) for (s, t, m, n) in points if (s, t) == ("stage-05", dtype) and m * n <= SMALLEST_LADDER]
@@ -142,6 +151,45 @@ def dram_table():
 def dram_by_width():
     return table(["N, fp32", "rows", "sectors read", "DRAM read", "DRAM written"],
                  [[str(r["cols"]), str(r["rows"]), *traffic(r)] for r in load("h200_dram_05.json")["results"]])
+
+
+DESIGNS = "h200_designs.json"
+
+
+def designs_table(names, shapes):
+    """Microseconds of designs at some shapes, and the fraction of a copy. `names`: design -> what the table calls it."""
+    found = {(r["dtype"], r["cols"]): r for r in load(DESIGNS)["results"]}
+    rows = []
+    for dtype, cols in shapes:
+        times = {m["design"]: f"{m['microseconds']:.0f} ({m['fraction_of_copy']:.2f})" for m in found[dtype, cols]["measured"]}
+        rows.append([{"f32": "fp32"}.get(dtype, dtype), str(cols)] + [times.get(name, "–") for name in names])
+    return table(["type", "N", *names.values()], rows) + "\n\nMicroseconds a call for 2^28 elements (fraction of the best copy); – is not measured."
+
+
+def narrow_designs_table():
+    """Narrow rows by the design of stage 06, in both sizes of storage."""
+    found = {(r["dtype"], r["cols"], m["design"]): f"{m['microseconds']:.0f} ({m['fraction_of_copy']:.2f})"
+             for r in load(DESIGNS)["results"] for m in r["measured"]}
+    return table(["N", "fp32", "bf16"], [[str(n)] + [found[t, n, "edges a lane each"] for t in ("f32", "bf16")]
+                                         for n in (32, 33, 64, 100, 128, 256, 512)]) + \
+        "\n\nMicroseconds a call for 2^28 elements (fraction of the best copy)."
+
+
+def as_called(*names):
+    return {name: name for name in names}
+
+
+# The mark in a chapter -> the designs side by side, and the types and widths that tell something.
+DESIGNS_SHOWN = {
+    "06": (as_called("edges a lane each", "elementwise edges", "tile"),
+           [("f32", n) for n in (33, 129, 781, 4097, 12671)] + [("bf16", n) for n in (33, 100, 129, 781, 4097, 12671)]),
+    "06 exponentials": ({"edges a lane each": "one exponential", "two exponentials": "two exponentials"},
+                        [("f32", n) for n in (2048, 4096, 8192, 16384)] + [("bf16", n) for n in (2048, 4096, 8192, 16384, 32768)]),
+    "06 stores": ({"next row in shared memory": "stores of 16 bytes", "stores split by the compiler": "split by the compiler"},
+                  [("f32", n) for n in (8192, 16384, 32768, 131072)] + [("bf16", n) for n in (8192, 16384, 32768, 131072)]),
+    "07": (as_called("one exponential", "two exponentials", "next row in shared memory", "next row in registers"),
+           [(t, n) for t in ("f32", "bf16") for n in (32768, 50257, 65536, 131072, 200001, 262144, 524288, 1048576)]),
+}
 
 
 def lies_table():
@@ -233,7 +281,8 @@ def tables():
                 result[chapter, f"results:{stage}"] = stage_table(runs, stage)
             if f"<!-- target:{stage} -->" in chapter.read_text():
                 result[chapter, f"target:{stage}"] = target_sentence(runs, stage)
-        result[ROOT / "stages/05_online_streaming/README.md", "few-rows"] = few_rows_table(points, peers, "f32")
+        result[ROOT / "stages/05_online_streaming/README.md", "few-rows"] = few_rows_table(points, peers, "f32", "05")
+        result[ROOT / "stages/07_split_row/README.md", "few-rows"] = few_rows_table(points, peers, "f32", "07")
     if load(f"{MACHINE}/tune.json"):
         result[ROOT / "stages/04_warp_count/README.md", "tune:04"] = tune_table()
     if load(f"{MACHINE}/lies.json"):
@@ -246,6 +295,10 @@ def tables():
         result[ROOT / "docs/simulator.md", "shared"] = shared_table()
     if load("h200_dram_05.json"):
         result[ROOT / "stages/05_online_streaming/README.md", "dram:05"] = dram_by_width()
+    if load(DESIGNS):
+        for name, shown in DESIGNS_SHOWN.items():
+            result[next(ROOT.glob(f"stages/{name[:2]}_*/README.md")), f"designs:{name}"] = designs_table(*shown)
+        result[ROOT / "stages/06_vectorized/README.md", "designs:06 narrow"] = narrow_designs_table()
     return result
 
 
@@ -253,7 +306,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true", help="change nothing; exit code 1 if a table is stale")
     args = parser.parse_args()
-    stale = []
+    stale = {}  # in order, each once
     for (document, mark), text in tables().items():
         old = document.read_text()
         pattern = re.compile(rf"(<!-- {re.escape(mark)} -->\n).*?(<!-- end -->)", re.S)
@@ -262,7 +315,7 @@ def main():
             return 2
         new = pattern.sub(lambda m: m[1] + text + "\n" + m[2], old, count=1)
         if new != old:
-            stale.append(str(document.relative_to(ROOT)))
+            stale[str(document.relative_to(ROOT))] = True
             if not args.check:
                 document.write_text(new)
     if args.check and stale:

@@ -23,6 +23,7 @@ DOCUMENTS = sorted(p for p in ROOT.glob("**/*.md") if "build" not in p.relative_
 PARTS = ["The idea", "The bytes", "The kernel", "What changed", "Measured", "The profile", "Pitfalls", "Exercise", "Quiz"]
 LONGEST_KERNEL = 122  # and its two marks of a quotation
 LARGEST_STEP = 65  # lines added, or lines removed
+LARGER_STEPS = {"06_vectorized": 85, "07_split_row": 75}  # kernels that share little more with the one before than their form
 
 
 def program(stage_folder):
@@ -38,7 +39,8 @@ def model(stage_folder):
 class Documents(unittest.TestCase):
     def test_links_lead_somewhere(self):
         for document in DOCUMENTS:
-            for target in re.findall(r"\]\(([^)#]+?)(?:#[^)]*)?\)", document.read_text()):
+            prose = re.sub(r"^```.*?^```", "", document.read_text(), flags=re.M | re.S)  # in code, [&](int n) is no link
+            for target in re.findall(r"\]\(([^)#]+?)(?:#[^)]*)?\)", prose):
                 if not target.startswith(("http:", "https:")):
                     self.assertTrue((document.parent / target).exists(), f"{document}: {target}")
 
@@ -94,6 +96,15 @@ class Documents(unittest.TestCase):
         def result(copy):
             path = copy / "bench/results/h200/bench-02.json"
             path.write_text(re.sub(r'"of_copy": 0\.9', '"of_copy": 0.8', path.read_text()))
+        def design(copy):
+            path = copy / "bench/results/h200_designs.json"
+            path.write_text(path.read_text().replace('"microseconds": 5', '"microseconds": 6'))
+
+        def unmeasured(copy):
+            (copy / "bench/results/h200/bench-03.json").unlink()
+        refused(design, "bench/tables.py", "stages/06_vectorized/README.md, stages/07_split_row/README.md")
+        refused(unmeasured, "bench/tables.py", "stages/03_multi_row/README.md")
+        refused(unmeasured, "docs/book/refresh.py", r"docs/figures/measured-03\.svg")
         refused(kernel, "docs/book/refresh.py", "stages/02_fused_row_block/README.md.*stages/03_multi_row/README.md")
         refused(result, "docs/book/refresh.py", r"docs/figures/measured-02\.svg")
         refused(result, "bench/tables.py", "README.md, stages/02_fused_row_block/README.md")
@@ -127,7 +138,7 @@ class Kernels(unittest.TestCase):
             before = ROOT / "stages" / declared.get(after.name, before.name)
             a, b = ((s / "kernel.cuh").read_text().splitlines() for s in (before, after))
             changed = [line for line in difflib.ndiff(a, b) if line[0] in "+-"]
-            self.assertLessEqual(max(sum(c[0] == sign for c in changed) for sign in "+-"), LARGEST_STEP, after.name)
+            self.assertLessEqual(max(sum(c[0] == sign for c in changed) for sign in "+-"), LARGER_STEPS.get(after.name, LARGEST_STEP), after.name)
 
     def test_comments_speak_of_the_code_as_it_stands(self):
         for stage in STAGES:

@@ -187,7 +187,7 @@ class Runs(unittest.TestCase):
 
     def test_pitfalls_show_what_they_promise(self):
         for stage, names in (("stage-02", ("zero-padding", "no-max", "short-block")), ("stage-03", ("one-row-a-block",)),
-                             ("stage-05", ("fp16-sum",))):
+                             ("stage-05", ("fp16-sum",)), ("stage-06", ("own-maximum",))):
             for name in names:
                 for gpu in ("h200", "mi250x"):
                     r = run(stage, "--device", "sim", "--gpu", gpu, "--pitfall", name)
@@ -251,7 +251,7 @@ class Runs(unittest.TestCase):
             r = run(stage, "--device", "sim", "--profile", "--rows", 64)
             self.assertEqual(r.returncode, 0, r.stderr)
             self.assertLessEqual(max(map(len, r.stdout.splitlines())), 100)
-            for words in ("kernel.cuh:", "occupancy", "Little's law", "barriers and", "misaligned: ", "conflicts"):
+            for words in (".cuh:", "occupancy", "Little's law", "barriers and", "misaligned: ", "conflicts"):
                 self.assertIn(words, r.stdout)
             self.assertNotIn("\x1b", r.stdout)
         r = run("stage-02", "--device", "sim", "--profile", "--rows", 64)
@@ -261,6 +261,8 @@ class Runs(unittest.TestCase):
         aligned = run("stage-02", "--device", "sim", "--profile", "--rows", 64, "--cols", 1024).stdout
         self.assertNotIn("misaligned", aligned)
         self.assertIn("loaded again: ", run("stage-05", "--device", "sim", "--profile", "--rows", 4).stdout)
+        pieces = re.sub(r"\s+", " ", run("stage-06", "--device", "sim", "--profile", "--rows", 64, "--cols", 33).stdout)
+        self.assertIn("a request touches 17.0 sectors where 15.0 would do", pieces)  # four rows, two of which begin inside a sector
 
     def test_the_profile_does_without_the_source(self):
         r = run("stage-02", "--device", "sim", "--profile", "--rows", 4, env={"SOFTMAX_SOURCES": "/nowhere"})
@@ -363,7 +365,7 @@ class Mistakes(unittest.TestCase):
         self.refused(*sim, "--rows", 4, "--cols", 8, "--ld-out", "-8", says="out of range")
         self.refused(*sim, "--rows", 10000000, "--cols", 1000, says="needs .* GB .* free: use fewer --rows or --cols")
         self.refused(*sim, "--rows", 4611686018427387904, "--cols", 4, says="64 bits|64-bit")
-        self.refused(*sim, "--rows", 9223372036854775807, "--cols", 9223372036854775807, says="64 bits|64-bit|use stage 05")
+        self.refused(*sim, "--rows", 9223372036854775807, "--cols", 9223372036854775807, says="64 bits|64-bit|use stage 0[57]")
         self.refused(*sim, "--rows", 9223372036854775807, "--cols", 1, says="64 bits|64-bit")
         self.refused(*sim, "--rows", 3, "--cols", 1, "--ld-in", 9223372036854775807, says="64 bits|64-bit")
         self.refused(*sim, "--rows", 2305843009213693951, "--cols", 1, says="GB|64")

@@ -65,6 +65,19 @@ __global__ void partner(float* out) {
   out[threadIdx.x] = simt::shuffle_xor<32>(static_cast<float>(threadIdx.x), 16);
 }
 
+__global__ void load_vectors(const float* row, float* out) {
+  simt::store_vector(out + 4 * threadIdx.x, simt::load_vector(row + 4 * threadIdx.x));
+}
+__global__ void head_by_one_lane(const float* row, float* out) {
+  float total = 0.0f;
+  if (threadIdx.x == 0)
+    for (int k = 0; k < 7; ++k) total += row[k];
+  out[threadIdx.x] = total;
+}
+__global__ void head_by_seven_lanes(const float* row, float* out) {
+  out[threadIdx.x] = threadIdx.x < 7 ? row[threadIdx.x] : 0.0f;
+}
+
 }  // namespace
 
 std::vector<float> on_device(std::size_t count, int warp, void (*run)(float*)) {
@@ -102,3 +115,15 @@ void some_threads_leave(float* p) { simt::launch(leave_before_barrier, {1, 64}, 
 void some_shares_leave(float* p) { simt::launch(leave_before_barrier, {1, 256}, p, 128); }
 void partners(float* p) { simt::launch(partner, {1, 64}, p); }
 void one_column_a_thread(float* p) { simt::launch(fill, {1, 1024}, p, 256); }
+void vectors_of_row_1(float* p) {
+  simt::launch(fill, {1, 1024}, p, 1024);
+  simt::launch(load_vectors, {1, 32}, static_cast<const float*>(p) + 781, p + 1024);
+}
+void one_lane_loads_7(float* p) {
+  simt::launch(fill, {1, 32}, p, 7);
+  simt::launch(head_by_one_lane, {1, 32}, static_cast<const float*>(p), p + 32);
+}
+void lanes_load_7(float* p) {
+  simt::launch(fill, {1, 32}, p, 7);
+  simt::launch(head_by_seven_lanes, {1, 32}, static_cast<const float*>(p), p + 32);
+}

@@ -17,3 +17,6 @@ void some_threads_leave(float* p);
 void some_shares_leave(float* p);
 void partners(float* p);  ///< the lane whose value each lane got
 void one_column_a_thread(float* p);  ///< 1024 threads, 256 columns
+void vectors_of_row_1(float* p);  ///< of 781 columns, from its first element on
+void one_lane_loads_7(float* p);  ///< one after another
+void lanes_load_7(float* p);  ///< one each

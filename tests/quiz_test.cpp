@@ -12,6 +12,7 @@
 #include <set>
 #include <sstream>
 
+#include "../stages/07_split_row/split_plan.hpp"
 #include "catch.hpp"
 #include "harness/occupancy.hpp"
 #include "numerics/input.hpp"
@@ -81,6 +82,14 @@ struct finding {
 };
 finding named(const std::string& name) { return {name}; }
 finding number(double value) { return {"", value}; }
+
+/// Elements a load request of a launch asks for, and a store request, at most 4 of them a lane.
+std::pair<double, double> elements_a_lane(const nlohmann::json& launch, const gpu_facts& gpu) {
+  const auto of = [&](const char* way) {
+    return launch[way]["bytes"].get<double>() / launch[way]["requests"].get<double>() / 4 / gpu.warp_size;
+  };
+  return {of("global_load"), of("global_store")};
+}
 
 /// The rule for rows a block, from a launch: rows over blocks.
 double rows_a_block(const gpu_facts& gpu, int cols) {
@@ -349,6 +358,89 @@ const std::map<std::string, std::function<finding(const gpu_facts&)>>& experimen
          std::uint16_t d = 0;
          for (int i = 0; i < 5000; ++i) store(dtype::f16, &d, 0, load(dtype::f16, &d, 0) + 1);
          return number(load(dtype::f16, &d, 0));
+       }},
+      {"vector-requests",
+       [](const gpu_facts& gpu) {
+         return number(launch("06", 1, 4096, gpu)["global_load"]["requests"].get<double>());
+       }},
+      {"edges-of-row-2",
+       [](const gpu_facts&) {
+         // An element is in a whole vector if all four neighbours of its 16 bytes are in the row.
+         const int begin = 2 * 781, end = 3 * 781;
+         int edges = 0;
+         for (int i = begin; i < end; ++i) edges += i / 4 * 4 < begin || i / 4 * 4 + 4 > end;
+         return number(edges);
+       }},
+      {"without-the-head",
+       [](const gpu_facts&) {
+         return named(faults(simt::fault_kind::misaligned, 2048, vectors_of_row_1) ? "misaligned" : "works");
+       }},
+      {"edges-one-a-lane",
+       [](const gpu_facts&) {
+         const auto requests = [](void (*run)(float*)) {
+           on_device(64, 32, run);
+           return std::to_string(simt::records().back().global_load.requests);
+         };
+         const std::string one = requests(one_lane_loads_7), seven = requests(lanes_load_7);
+         return named(one + ", " + seven);
+       }},
+      {"rows-apart",
+       [](const gpu_facts& gpu) {
+         const auto apart =
+             stage_run("06", 8, 781, gpu, "--ld-in 784 --ld-out 781")["simulator"]["launches"][0];
+         const auto [loaded, stored] = elements_a_lane(apart, gpu);
+         const bool loads = loaded > 2, stores = stored > 2;
+         return named(loads && stores ? "both" : loads ? "loads" : stores ? "stores" : "neither");
+       }},
+      {"rows-a-warp",
+       [](const gpu_facts& gpu) {
+         const auto l = launch("06", 256, 32, gpu);
+         const double warps = l["grid"].get<double>() * l["block"].get<double>() / gpu.warp_size;
+         return number(256 / warps);
+       }},
+      {"parts-of-a-row",
+       [](const gpu_facts& gpu) { return number(launch("07", 4, 131072, gpu)["grid"].get<double>() / 4); }},
+      {"states-read",
+       [](const gpu_facts& gpu) {
+         const auto l = launch("07", 4, 131072, gpu, 1);
+         REQUIRE(l["kernel"] == "normalise_parts");
+         return number(l["global_load"]["bytes"].get<double>() / 4 - 131072 * 4);
+       }},
+      {"both-masked",
+       [](const gpu_facts&) {
+         const auto merged = [](double m1, double d1, double m2, double d2) {
+           const volatile double m = std::max(m1, m2);
+           return d1 * std::exp(m1 - m) + d2 * std::exp(m2 - m);
+         };
+         const bool one = std::isnan(merged(-INFINITY, 0, 3, 1.5)),
+                    both = std::isnan(merged(-INFINITY, 0, -INFINITY, 0));
+         return named(one ? "one" : both ? "both" : "none");
+       }},
+      {"held-by-a-cluster",
+       [](const gpu_facts&) {
+         std::int64_t held = 0;  // by the plan for many rows, whose blocks hold the whole row if they can
+         for (std::int64_t cols = 1024; cols <= 1 << 20; cols += 1024) {
+           const split_plan p = cluster_plan({1000, cols, cols, cols}, 4);
+           if (std::int64_t{p.parts} * p.threads * held_values >= cols) held = cols;
+         }
+         return number(static_cast<double>(held));
+       }},
+      {"states-of-warps",
+       [](const gpu_facts&) {
+         std::set<std::pair<int, int>> arrived;  // at one block, from (block, warp)
+         for (int block = 0; block < 8; ++block)
+           for (int thread = 0; thread < 512; ++thread) arrived.insert({block, thread / 32});
+         return number(static_cast<double>(arrived.size()));
+       }},
+      {"alone-or-among-others",
+       [](const gpu_facts& gpu) {
+         const auto parts = [&](int rows) {
+           return launch("07", rows, 100000, gpu)["grid"].get<double>() / rows;
+         };
+         const float third = 1.0f / 3;
+         const volatile float left = (third + 1e-8f) + 1e-8f, right = third + (1e-8f + 1e-8f);
+         REQUIRE(left != right);
+         return named(parts(1) > parts(40) ? "parts" : "race");
        }},
   };
   return all;

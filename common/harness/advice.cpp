@@ -41,6 +41,12 @@ line_advice advise_again(const simt::line_traffic& t) {
 line_advice advise_start(const simt::line_traffic& t) {
   const std::uint64_t excess = t.sectors - t.ideal_sectors;
   if (excess == 0 || 8 * excess < t.requests) return {};
+  if (excess > t.requests)
+    return {
+        line_fault::misaligned,
+        fmt::format("a request touches {:.1f} sectors where {:.1f} would do, as its pieces begin inside a "
+                    "sector; let rows begin at multiples of 32 bytes (a padded row stride)",
+                    each(t.sectors, t.requests), each(t.ideal_sectors, t.requests))};
   return {line_fault::misaligned,
           fmt::format("{:.0f} % of the requests begin inside a sector and touch one more; let rows begin at "
                       "multiples of 32 bytes (a padded row stride)",

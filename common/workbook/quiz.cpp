@@ -62,6 +62,26 @@ std::map<std::string, double> quiz_facts(const gpu_facts& gpu) {
   f["l2_width"] = static_cast<double>(gpu.l2) / (4.0 * f["blocks_512"] * gpu.multiprocessors);
   f["l2_width_one_block"] = static_cast<double>(gpu.l2) / (4.0 * gpu.multiprocessors);
   f["l2_width_alone"] = static_cast<double>(gpu.l2) / 4.0;
+  f["vectors_4096"] = 4096 * 4 / 16;
+  f["requests_4096_vectors"] = 4096 * 4 / 16 / lanes;
+  f["requests_4096_floats"] = 4096 / lanes;
+  f["edges_row_0"] = 781 % 4;
+  f["head_row_2"] = 4 - 2 * 781 % 4;
+  f["tail_row_2"] = (781 - f["head_row_2"]) - std::floor((781 - f["head_row_2"]) / 4) * 4;
+  f["edges_row_2"] = f["head_row_2"] + f["tail_row_2"];
+  f["rows_a_warp_32"] = lanes / (32 * 4 / 16);
+  f["rows_a_block_32"] = 128 / (32 * 4 / 16);
+  f["blocks_wanted"] = 2 * 132;
+  f["parts_by_blocks"] = f["blocks_wanted"] / 4;
+  f["parts_4_131072"] = 131072 / 4096;
+  f["states_written_32"] = 32 * 8;
+  f["states_read_32"] = 32 * 32 * 8;
+  f["columns_held"] = 16 * 512 * 32;
+  f["columns_held_block"] = 512 * 32;
+  f["columns_held_1024"] = 16 * 1024 * 32;
+  f["states_warps"] = 512 / 32;
+  f["states_blocks"] = 8;
+  f["states_cluster"] = f["states_blocks"] * f["states_warps"];
   return f;
 }
 

@@ -347,9 +347,10 @@ def measured(stage):
     curves = [("best peer", peer_fractions(), "faint dots", "muted")]
     if before:
         curves.append((f"stage {before.number}", fractions(before), "b-line curve", "b"))
-    curves.append((f"stage {stage.number}", fractions(stage), "a-line curve", "a"))
+    own = fractions(stage)
+    curves.append((f"stage {stage.number}" if own else f"{stage.number}: not measured", own, "a-line curve", "a"))
     d = Drawing(f"Stage {stage.number}, fp32 on an H200: fraction of the best copy over the columns of a row. " +
-                " ".join(f"{name}: " + ", ".join(f"{n} columns {f:.2f}" for n, f in points) + "." for name, points, *_ in curves), 268)
+                " ".join((f"{name}: " + ", ".join(f"{n} columns {f:.2f}" for n, f in points) if points else name) + "." for name, points, *_ in curves), 268)
     x0, x1, y0, y1 = 46, RIGHT - 6, 212, 30
     widths = [n for _, points, *_ in curves for n, _ in points]
     low, high = math.log2(min(widths)), math.log2(max(widths))
@@ -365,7 +366,8 @@ def measured(stage):
         n *= 8
     d.text(x1, y0 + 34, "columns N", "small end muted")
     for name, points, cls, _ in curves:
-        d.line([(across(n), up(f)) for n, f in points], cls)
+        if points:
+            d.line([(across(n), up(f)) for n, f in points], cls)
     x = LEFT
     for name, _, cls, ink in curves:
         d.line([(x, 254), (x + 22, 254)], cls)
@@ -379,7 +381,7 @@ def of_stages():
     found = {}
     for s in stages():
         found[f"flow-{s.number}"] = flow(s)
-        if fractions(s):
+        if any(fractions(other) for other in stages()):
             found[f"measured-{s.number}"] = measured(s)
     return found
 

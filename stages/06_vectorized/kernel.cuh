@@ -14,6 +14,7 @@ constexpr int held_values = 32;  // registers a thread spends on the row, at mos
 constexpr int most_row_threads = 1024;
 constexpr std::int64_t max_blocks = 1 << 21;  // fewer than 2^32 threads; further rows are looped over
 
+//! [kernel]
 /// Cuts a row into the elements before the first multiple of 16 bytes, whole vectors, and the rest.
 template <class T>
 __device__ row_layout layout_of(const T* in, std::int64_t cols) {
@@ -58,6 +59,7 @@ __global__ void __launch_bounds__(most_row_threads) softmax_rows(const T* x, T* 
     mine.template store<Lie>(y + row * s.ld_out, layout, lane, lanes, scale);
   }
 }
+//! [kernel]
 
 /// Launches blocks of `threads`, each with as many rows as it has room for.
 template <int WarpSize, int Lanes, int Items, rows_lie Lie, class T>

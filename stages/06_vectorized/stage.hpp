@@ -16,6 +16,11 @@ const stage_info& this_stage() {
       // with an exponential, two products and a sum.
       .sum_depth = [](const matrix_shape&) { return 36.0 + 12 * 6; },
       .exponent_roundings = 2.5,  // the difference, its product with log2(e), and log2(e) itself
+      .pitfalls =
+          {{.name = "own-maximum",
+            .claim = "sums relative to different maxima are added: results are off, and rows still sum to 1",
+            .distribution = "normal",
+            .cols = 4096}},
       .next = "make stage-07 && ./stage-07 --cols 131072: a row over several blocks",
   };
   return stage;

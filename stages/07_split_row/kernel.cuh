@@ -12,6 +12,7 @@
 namespace softmax {
 namespace {
 
+//! [kernel]
 /// partial[row][part] = maximum and sum of that part of x[row]. Block (row, part) takes every parts-th piece
 /// of the row.
 template <int WarpSize, int Items, class T>
@@ -61,6 +62,7 @@ __global__ void __launch_bounds__(most_part_threads)
     }
   }
 }
+//! [kernel]
 
 /// Launches both kernels, with `parts` blocks a row.
 template <int WarpSize, int Items, class T>
