@@ -78,7 +78,8 @@ void launch_width(const T* x, T* y, const matrix_shape& s, simt::stream queue) {
     return (vectors + items * WarpSize - 1) / (items * WarpSize) * WarpSize;
   };
   if constexpr (Lie != rows_lie::apart) {
-    // exercise c: lanes a row, so that few of them are idle at any width; starts with nothing
+    // exercise c: launches for narrower rows, with no more lanes a row than 4 or the power of two at or above
+    // its vectors
     if (vectors <= 4) return launch_rows<WarpSize, 4, 1, Lie>(128, x, y, s, queue);
     if (vectors <= 8) return launch_rows<WarpSize, 8, 1, Lie>(128, x, y, s, queue);
     if (vectors <= 16) return launch_rows<WarpSize, 8, 2, Lie>(128, x, y, s, queue);
