@@ -262,7 +262,7 @@ std::optional<std::pair<std::string, std::string>> explain_counts(const std::vec
     const launch_claim& c = shown.claims[i];
     if (c.most_threads > 0 && l.grid > ceiling(c.most_threads, l.block))
       return std::pair("too-many-threads",
-                       fmt::format("{} threads for {} rows of {}; {} have room for them", l.grid * l.block,
+                       fmt::format("{} threads for {} rows of {}; {} are enough", l.grid * l.block,
                                    shown.shape.rows, shown.shape.cols,
                                    ceiling(c.most_threads, l.block) * l.block));
     if (c.most_threads == 0 && static_cast<int>(l.block) != c.block)
@@ -322,7 +322,7 @@ std::pair<std::string, std::string> explain_fault(const simt::fault& f) {
     case simt::fault_kind::host_memory:
       return {"wild-pointer", detail};
     case simt::fault_kind::misaligned:
-      return {"misaligned", detail};
+      return {"misaligned", std::regex_replace(detail, std::regex(R"( \([^)]*\))"), "")};
     case simt::fault_kind::divergent_barrier:
       return {"divergent-barrier", detail.substr(0, detail.find(';'))};
     case simt::fault_kind::divergent_shuffle:
@@ -351,8 +351,9 @@ std::string distribution_of_errors(const view& v) {
   text += static_cast<std::int64_t>(rows.size()) == v.rows
               ? "all rows"
               : "row " + list_of(std::vector<std::int64_t>(rows.begin(), rows.end()));
-  text += static_cast<std::int64_t>(cols.size()) == v.cols
-              ? ", all columns"
+  text += static_cast<std::int64_t>(cols.size()) == v.cols ? ", all columns"
+          : *cols.rbegin() - *cols.begin() == v.cols - 1
+              ? fmt::format(", {} columns", cols.size())
               : fmt::format(", columns {} to {}", *cols.begin(), *cols.rbegin());
   if (warps.size() < all_warps.size())
     text += fmt::format(", {} of {} warps", warps.size(), all_warps.size());

@@ -203,7 +203,7 @@ prediction grouped(const view& v, std::int64_t size, const merge_mistake& how) {
     std::vector<float> row(v.cols);
     for (std::int64_t c = 0; c < v.cols; ++c) {
       const double sum = how.own_sum ? d[group[c]] : d_row;
-      row[c] = std::exp(v.x[i][c] - (how.own_maximum ? m[group[c]] : m_row)) / static_cast<float>(sum);
+      row[c] = std::exp(v.x[i][c] - (how.own_maximum ? safe(m[group[c]]) : m_row)) / static_cast<float>(sum);
     }
     p.push_back(row);
   }
@@ -222,6 +222,7 @@ prediction cook(const view& v, const recipe& how) {
     std::vector<std::int64_t> threads(std::max(r.padded, v.cols));
     for (std::size_t c = 0; c < threads.size(); ++c)
       threads[c] = r.held_by(i, static_cast<std::int64_t>(c)).thread;
+    const auto safe = [&](float most) { return r.holder_of && most == -infinity ? 0.0f : most; };
     const auto hears = [&](std::int64_t c) { return !how.counted || how.counted(threads[c], r); };
     std::map<std::int64_t, float> m, d;
     for (std::int64_t c = 0; c < r.padded; ++c) {
@@ -233,18 +234,24 @@ prediction cook(const view& v, const recipe& how) {
       if (c >= v.cols && !r.masked_in_sum) continue;
       const std::int64_t thread = threads[c];
       double& sum = exact[member(how.sum_over, thread, r.warp)];
-      if (hears(c)) sum += std::exp(value(c) - m[member(how.max_over, thread, r.warp)]);
+      if (hears(c)) sum += std::exp(value(c) - safe(m[member(how.max_over, thread, r.warp)]));
     }
     for (const auto& [key, sum] : exact) d[key] = static_cast<float>(sum);
     std::vector<float> row(v.cols);
     for (std::int64_t c = 0; c < v.cols; ++c) {
       const std::int64_t thread = threads[c];
-      row[c] = quotient(std::exp(v.x[i][c] - m[member(how.max_over, thread, r.warp)]),
+      row[c] = quotient(std::exp(v.x[i][c] - safe(m[member(how.max_over, thread, r.warp)])),
                         d[member(how.sum_over, thread, r.warp)]);
     }
     p.push_back(row);
   }
   return p;
+}
+
+/// The same for rows that have a part of a warp; what wide rows would hold depends on how their warps meet.
+prediction of_narrow_rows(const view& v, const recipe& how) {
+  if (v.run->row_threads < 32) return cook(v, how);
+  return prediction(v.rows, std::vector<float>(v.cols, anything));
 }
 
 /// y[i][j] = f(x, max, sum) for rows that are not special; those stay NaN unless f makes a number of them.
@@ -444,6 +451,8 @@ prediction last_trip(const view& v) {
 bool wave64_only(const view& v) { return v.run->warp == 64; }
 bool streams(const view& v) { return v.run->batch > 0; }
 bool takes_vectors(const view& v) { return v.run->holder_of != nullptr; }
+/// Narrow rows have a part of a warp each, and the first case is one.
+bool shares_warps(const view& v) { return takes_vectors(v) && v.run->row_threads < 32; }
 /// Blocks share a row; the widths of an exercise are such that some row has several.
 bool splits(const view& v) { return takes_vectors(v) && streams(v); }
 
@@ -476,6 +485,13 @@ const std::vector<hypothesis>& hypotheses() {
        }},
       {"not-normalised", "y is exp(x - max): the largest of each row is 1",
        [](const view& v) { return each(v, [](auto, float x, float m, float) { return std::exp(x - m); }); }},
+      {"not-normalised", "y is exp(x - max): the largest of each row is 1",
+       [](const view& v) {
+         return each(v, [](auto, float x, float m, float) {
+           return m == -infinity ? std::exp(x) : std::exp(x - m);
+         });
+       },
+       takes_vectors},
       {"no-exponential", "y is (x - max) / sum: the exponential is missing",
        [](const view& v) { return each(v, [](auto, float x, float m, float d) { return (x - m) / d; }); }},
       {"no-exponential", "y is x - max: the exponential is missing",
@@ -560,6 +576,10 @@ const std::vector<hypothesis>& hypotheses() {
        [](const view& v) { return cook(v, {.sum_over = scope::thread}); }},
       {"not-reduced", "each thread has a maximum and a sum of its own",
        [](const view& v) { return cook(v, {.max_over = scope::thread, .sum_over = scope::thread}); }},
+      {"maximum-not-reduced", "narrow rows: each lane subtracts its own maximum",
+       [](const view& v) { return of_narrow_rows(v, {.max_over = scope::thread}); }, shares_warps},
+      {"sum-not-reduced", "narrow rows: each lane divides by its own sum",
+       [](const view& v) { return of_narrow_rows(v, {.sum_over = scope::thread}); }, shares_warps},
       {"first-warp-only", "the sum hears only the first warp of a row",
        [](const view& v) {
          return cook(v, {.counted = [](std::int64_t t, const case_run& r) { return t < r.warp; }});
@@ -589,7 +609,7 @@ const std::vector<hypothesis>& hypotheses() {
              v, {.counted = [](std::int64_t t, const case_run&) { return t == 0; }, .max_subset = false});
        }},
       {"warp-not-share", "rows of a warp are divided by their joint sum", over_the_warp},
-      {"warp-not-share", "rows of a warp have one maximum and one sum", rows_as_one, takes_vectors},
+      {"warp-not-share", "rows of a warp have one maximum and one sum", rows_as_one, shares_warps},
       {"sum-of-another-row", "every row has the maximum and the sum of row 0", state_of_first_row},
       {"sum-of-another-row", "rows are divided by the next row's sum",
        [](const view& v) { return with_sum_of(v, [&](std::int64_t i) { return (i + 1) % v.rows; }); }},
@@ -634,14 +654,17 @@ const std::vector<hypothesis>& hypotheses() {
        [](const view& v) { return by_part(v, {.own_maximum = true, .own_sum = true}); }, splits},
       {"part-only", "each part of a row is divided by its own sum",
        [](const view& v) { return by_part(v, {.own_sum = true}); }, splits},
-      {"part-only", "each part of a row subtracts its own maximum",
-       [](const view& v) { return by_part(v, {.own_maximum = true}); }, splits},
       {"part-only", "only the first part of a row is heard",
        [](const view& v) { return by_part(v, {.counted = [](auto g, auto) { return g == 0; }}); }, splits},
       {"last-part-dropped", "the last part of a row is left out of the sum",
        [](const view& v) { return by_part(v, {.counted = [](auto g, auto all) { return g < all - 1; }}); },
        splits},
-      {"merge-without-rescale", "sums of parts with different maxima are added",
+      {"last-part-dropped", "the last of several parts is left out of the sum",
+       [](const view& v) {
+         return by_part(v, {.counted = [](auto g, auto all) { return all == 1 || g < all - 1; }});
+       },
+       splits},
+      {"merge-without-rescale", "sums of different parts are just added",
        [](const view& v) { return by_part(v, {.rescales = false}); }, splits},
       {"merge-keeps-one", "the sum is of the part with the maximum",
        [](const view& v) { return by_part(v, {.keeps_larger = true}); }, splits},

@@ -18,7 +18,7 @@ constexpr std::int64_t max_blocks = 1 << 21;  // fewer than 2^32 threads; furthe
 template <class T>
 __device__ row_layout layout_of(const T* in, std::int64_t cols) {
   // exercise a: head, vectors and edges of a row at any address; starts as
-  // `return {0, cols / per_vector<T>, 0};`
+  // `return {0, static_cast<int>(cols / per_vector<T>), 0};`
   const auto past = static_cast<int>(reinterpret_cast<std::uintptr_t>(in) % 16 / sizeof(T));
   const int to_boundary = (per_vector<T> - past) % per_vector<T>;
   const int head = to_boundary < cols ? to_boundary : static_cast<int>(cols);
