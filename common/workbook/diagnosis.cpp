@@ -261,10 +261,9 @@ std::optional<std::pair<std::string, std::string>> explain_counts(const std::vec
     const auto& l = shown.launches[i];
     const launch_claim& c = shown.claims[i];
     if (c.most_threads > 0 && l.grid > ceiling(c.most_threads, l.block))
-      return std::pair("too-many-threads",
-                       fmt::format("{} threads for {} rows of {}; {} are enough", l.grid * l.block,
-                                   shown.shape.rows, shown.shape.cols,
-                                   ceiling(c.most_threads, l.block) * l.block));
+      return std::pair("too-many-threads", fmt::format("{} threads for {} rows of {}; {} are enough",
+                                                       l.grid * l.block, shown.shape.rows, shown.shape.cols,
+                                                       ceiling(c.most_threads, l.block) * l.block));
     if (c.most_threads == 0 && static_cast<int>(l.block) != c.block)
       return std::pair("wrong-block-size", fmt::format("{} threads a block for N={}; rule: {}", l.block,
                                                        shown.shape.cols, c.block));

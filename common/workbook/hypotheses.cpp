@@ -12,10 +12,13 @@ constexpr float infinity = std::numeric_limits<float>::infinity();
 constexpr float not_a_number = std::numeric_limits<float>::quiet_NaN();
 
 /// A prediction that agrees with everything: where a divisor is so small that dividing by it and multiplying
-/// with its reciprocal differ.
+/// with its reciprocal differ, or where both numbers are so small that few bits are left of the first.
 constexpr float anything = std::numeric_limits<float>::lowest();
 
-float quotient(float a, float b) { return b > 0 && b < 1.2e-38f ? anything : a / b; }
+float quotient(float a, float b) {
+  const auto subnormal = [](float n) { return n > 0 && n < 1.2e-38f; };
+  return subnormal(b) || (subnormal(a) && b < 1e-4f) ? anything : a / b;
+}
 
 }  // namespace
 
@@ -363,8 +366,7 @@ prediction shifted_down(const view& v) {
     for (std::int64_t c = 0; c < r.padded; ++c) d[lane(c)] += std::exp(value(c) - m[lane(c)]);
     d = reduce(d, [](float a, float b) { return a + b; });
     std::vector<float> row(v.cols);
-    for (std::int64_t c = 0; c < v.cols; ++c)
-      row[c] = std::exp(v.x[i][c] - m[lane(c)]) * (1.0f / d[lane(c)]);
+    for (std::int64_t c = 0; c < v.cols; ++c) row[c] = std::exp(v.x[i][c] - m[lane(c)]) * (1.0f / d[lane(c)]);
     p.push_back(row);
   }
   return p;
@@ -487,9 +489,8 @@ const std::vector<hypothesis>& hypotheses() {
        [](const view& v) { return each(v, [](auto, float x, float m, float) { return std::exp(x - m); }); }},
       {"not-normalised", "y is exp(x - max): the largest of each row is 1",
        [](const view& v) {
-         return each(v, [](auto, float x, float m, float) {
-           return m == -infinity ? std::exp(x) : std::exp(x - m);
-         });
+         return each(
+             v, [](auto, float x, float m, float) { return m == -infinity ? std::exp(x) : std::exp(x - m); });
        },
        takes_vectors},
       {"no-exponential", "y is (x - max) / sum: the exponential is missing",
@@ -576,9 +577,9 @@ const std::vector<hypothesis>& hypotheses() {
        [](const view& v) { return cook(v, {.sum_over = scope::thread}); }},
       {"not-reduced", "each thread has a maximum and a sum of its own",
        [](const view& v) { return cook(v, {.max_over = scope::thread, .sum_over = scope::thread}); }},
-      {"maximum-not-reduced", "narrow rows: each lane subtracts its own maximum",
+      {"maximum-not-reduced", "in narrow rows, each lane subtracts its own",
        [](const view& v) { return of_narrow_rows(v, {.max_over = scope::thread}); }, shares_warps},
-      {"sum-not-reduced", "narrow rows: each lane divides by its own sum",
+      {"sum-not-reduced", "in narrow rows, each lane divides by its own",
        [](const view& v) { return of_narrow_rows(v, {.sum_over = scope::thread}); }, shares_warps},
       {"first-warp-only", "the sum hears only the first warp of a row",
        [](const view& v) {

@@ -12,7 +12,8 @@ const exercise_info& this_exercise() {
     return warp * (cols <= 2048 ? 4 : cols <= 8192 ? 8 : 16);
   };
   static const exercise_info exercise{
-      .row_threads = [](const exercise_case& c) { return threads(c.shape.cols, c.warp) / rows(c.shape.cols); },
+      .row_threads =
+          [](const exercise_case& c) { return threads(c.shape.cols, c.warp) / rows(c.shape.cols); },
       .padded =
           [](const exercise_case& c) {
             const int share = threads(c.shape.cols, c.warp) / rows(c.shape.cols);

@@ -1,5 +1,5 @@
-// What the exercise of stage 07 is held to: the two launches that every GPU has, with one barrier a part each,
-// where the warps of a block merge their states.
+// What the exercise of stage 07 is held to: the two launches that every GPU has, with one barrier a part
+// each, where the warps of a block merge their states.
 #include "split_plan.hpp"
 #include "workbook/exercise_info.hpp"
 
