@@ -29,10 +29,12 @@ const exercise_info& this_exercise() {
           },
       .leaves_gaps = rows_apart,
       .widths = {4099, 12301},
-      // The last has rows enough that a block takes several trips over each.
+      // The last two: more parts than a warp has lanes, in two launches on every GPU; and rows enough that a
+      // block takes several trips over each.
       .cases = {{"normal", 11, 3},
                 {"mixed", 5, 12301, dtype::f16},
                 {"normal", 3, 9001, dtype::f32, 9010, 9003},
+                {"normal", 1, 400003},
                 {"mixed", 264, 8210}},
   };
   return exercise;
