@@ -11,6 +11,7 @@
 #include "harness/session.hpp"
 #include "harness/usage_error.hpp"
 #include "workbook/diagnosis.hpp"
+#include "workbook/exercise_info.hpp"
 #include "workbook/files.hpp"
 #include "workbook/kernel_text.hpp"
 #include "workbook/prediction.hpp"
@@ -150,6 +151,37 @@ TEST_CASE("a prediction that is off is told which term", "[prediction]") {
   CHECK_THAT(graded("reads", [](auto m, auto n) { return m * m * n; }), Catch::Contains("at M="));
   for (int a = 0; a < 9; ++a)
     CHECK(graded("writes", [a](auto m, auto n) { return a * m * n + (8 - a) * m; }).size() <= 78);
+}
+
+TEST_CASE("a prediction is held to the counts of each shape", "[prediction]") {
+  stage_info s;
+  s.fit = [](stage_info& stage, const matrix_shape& shape, dtype, bool) {
+    stage.launches = {{.kernel = "only", .reads_storage = {.mn = shape.cols > 1000 ? 2 : 1}}};
+  };
+  const auto reads = [&](std::int64_t wide) {
+    return grade_formula(
+        "reads", [wide](auto m, auto n) { return (n > 1000 ? wide : 1) * m * n; }, s);
+  };
+  CHECK(reads(2).right);
+  CHECK_FALSE(reads(1).right);
+  CHECK_THAT(reads(3).text, Catch::Contains("at M=5 N=4097 you say 61455, counted 40970"));
+}
+
+TEST_CASE("columns of a row that is taken by vectors", "[exercise]") {
+  const exercise_case c{{3, 13, 13, 13}, dtype::f32, 32};
+  for (std::int64_t row = 0; row < 3; ++row) {
+    const std::int64_t head = (4 - row * 13 % 4) % 4, vectors = (13 - head) / 4;
+    for (std::int64_t col = 0; col < 13; ++col) {
+      const vector_column v = in_vectors(c, row, col);
+      CHECK(v.edge == (col < head || col >= head + 4 * vectors));
+      CHECK(v.number == (!v.edge ? (col - head) / 4 : col < head ? col : col - 4 * vectors));
+    }
+  }
+  CHECK(in_vectors({{2, 2, 3, 3}, dtype::bf16, 32}, 1, 1).edge);
+  CHECK_FALSE(rows_aligned(c));
+  CHECK_FALSE(rows_apart(c));
+  CHECK(rows_aligned({{1, 8, 9, 11}, dtype::f16, 32}));
+  CHECK(rows_apart({{2, 8, 9, 11}, dtype::f16, 32}));
 }
 
 TEST_CASE("progress keeps what it does not understand, and is written whole", "[progress]") {

@@ -38,6 +38,7 @@ std::vector<test_case> hidden_cases(const stage_info& stage, const exercise_info
     all.push_back({"normal", 3, cols});
     all.push_back({"ramp_up", 2, cols});
   }
+  all.insert(all.end(), exercise.cases.begin(), exercise.cases.end());
   std::erase_if(all, [&](const test_case& c) { return stage.widest_row > 0 && c.cols > stage.widest_row; });
   return all;
 }
@@ -50,14 +51,25 @@ bool case_run::counts_right() const {
     const simt::launch_record& l = launches[i];
     read += static_cast<std::int64_t>(l.global_load.bytes);
     write += static_cast<std::int64_t>(l.global_store.bytes);
-    if (l.grid != claims[i].grid || static_cast<int>(l.block) != claims[i].block ||
-        static_cast<std::int64_t>(l.barriers) != claims[i].barriers)
+    const launch_claim& c = claims[i];
+    const auto barriers = static_cast<std::int64_t>(l.barriers);
+    if (c.most_threads > 0) {
+      if (l.grid > ceiling(c.most_threads, l.block) || barriers > c.barriers) return false;
+    } else if (l.grid != c.grid || static_cast<int>(l.block) != c.block || barriers != c.barriers) {
       return false;
+    }
   }
   return read == model_reads && write == model_writes && !scattered() && !few_lanes();
 }
 
+holder case_run::held_by(std::int64_t row, std::int64_t col) const {
+  if (holder_of && col < shape.cols) return holder_of(rules(), row, col);
+  const std::int64_t trip = col / row_threads;
+  return {col % row_threads, batch > 0 ? trip / batch : trip, batch > 0 ? static_cast<int>(trip % batch) : 0};
+}
+
 const simt::launch_record* case_run::scattered() const {
+  if (leaves_gaps) return nullptr;
   // A run of neighbouring bytes begins and ends in a sector that it does not fill; a warp has a run a row.
   const std::uint64_t runs = std::max(1, warp / std::max(1, row_threads));
   for (const simt::launch_record& l : launches)
@@ -86,15 +98,18 @@ case_run run_case(backend& machine, const stage_info& stage, const exercise_info
   r.x = make_input(c.distribution, seed, c.type, c.rows, c.cols, r.shape.ld_in);
   r.y = host_matrix(c.type, c.rows, c.cols, r.shape.ld_out);
   if (c.rows > 0 && c.cols > 0) {
-    r.claims = exercise.launches(r.shape, warp);
-    r.row_threads = exercise.row_threads(c.cols, warp);
-    r.padded = exercise.padded(c.cols, warp);
+    r.claims = exercise.launches(r.rules());
+    r.row_threads = exercise.row_threads(r.rules());
+    r.part_threads = exercise.part_threads ? exercise.part_threads(r.rules()) : r.row_threads;
+    r.padded = exercise.padded(r.rules());
+    r.leaves_gaps = exercise.leaves_gaps && exercise.leaves_gaps(r.rules());
     const stage_info fit = fitted(stage, r.shape, c.type, false);
     r.model_reads = fit.read_bytes(r.shape, c.type);
     r.model_writes = fit.write_bytes(r.shape, c.type);
   }
   r.masked_in_sum = exercise.masked_in_sum;
   r.batch = exercise.batch;
+  r.holder_of = exercise.holder_of;
   if (r.simulated) simt::configuration().warp_size = warp;
   stage_memory memory(machine, stage, r.x, r.shape);
   memory.poison();

@@ -14,13 +14,6 @@
 
 namespace softmax::workbook {
 
-struct test_case {
-  std::string distribution;
-  std::int64_t rows = 0, cols = 0;
-  dtype type = dtype::f32;
-  std::int64_t ld_in = 0, ld_out = 0;  ///< 0: cols
-};
-
 /// The cases of an exercise, the simplest first. The kernel's author does not see them.
 std::vector<test_case> hidden_cases(const stage_info& stage, const exercise_info& exercise);
 
@@ -40,10 +33,16 @@ struct case_run {
   std::vector<launch_claim> claims;
   std::int64_t model_reads = 0, model_writes = 0;  ///< bytes
   int row_threads = 1;
+  int part_threads = 1;  ///< of those, in one block
   std::int64_t padded = 0;
   bool masked_in_sum = false;
   int batch = 0;
+  bool leaves_gaps = false;
+  holder (*holder_of)(const exercise_case& c, std::int64_t row, std::int64_t col) = nullptr;
 
+  exercise_case rules() const { return {shape, type, warp}; }
+  /// Who holds the column; columns of the padding come after the row's own.
+  holder held_by(std::int64_t row, std::int64_t col) const;
   bool ran() const { return !fault && refused.empty(); }
   bool values_right() const { return ran() && damage.empty() && check.pass; }
   /// The first launch whose lanes do not touch neighbouring columns: more sectors than their bytes can need.

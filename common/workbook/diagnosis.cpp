@@ -260,14 +260,19 @@ std::optional<std::pair<std::string, std::string>> explain_counts(const std::vec
   for (std::size_t i = 0; i < made; ++i) {
     const auto& l = shown.launches[i];
     const launch_claim& c = shown.claims[i];
-    if (static_cast<int>(l.block) != c.block)
+    if (c.most_threads > 0 && l.grid > ceiling(c.most_threads, l.block))
+      return std::pair("too-many-threads", fmt::format("{} threads for {} rows of {}; {} are enough",
+                                                       l.grid * l.block, shown.shape.rows, shown.shape.cols,
+                                                       ceiling(c.most_threads, l.block) * l.block));
+    if (c.most_threads == 0 && static_cast<int>(l.block) != c.block)
       return std::pair("wrong-block-size", fmt::format("{} threads a block for N={}; rule: {}", l.block,
                                                        shown.shape.cols, c.block));
-    if (l.grid != c.grid)
+    if (c.most_threads == 0 && l.grid != c.grid)
       return std::pair(l.grid == shown.shape.rows ? "one-row-a-block" : "wrong-grid",
                        fmt::format("{} blocks for {} rows of {}; rule: {}", l.grid, shown.shape.rows,
                                    shown.shape.cols, c.grid));
-    if (const auto barriers = static_cast<std::int64_t>(l.barriers); barriers != c.barriers)
+    if (const auto barriers = static_cast<std::int64_t>(l.barriers);
+        c.most_threads > 0 ? barriers > c.barriers : barriers != c.barriers)
       return std::pair(barriers < c.barriers ? "missing-barrier" : "extra-barrier",
                        fmt::format("{} barriers in {} blocks; it needs {}", barriers, l.grid, c.barriers));
   }
@@ -316,7 +321,7 @@ std::pair<std::string, std::string> explain_fault(const simt::fault& f) {
     case simt::fault_kind::host_memory:
       return {"wild-pointer", detail};
     case simt::fault_kind::misaligned:
-      return {"misaligned", detail};
+      return {"misaligned", std::regex_replace(detail, std::regex(R"( \([^)]*\))"), "")};
     case simt::fault_kind::divergent_barrier:
       return {"divergent-barrier", detail.substr(0, detail.find(';'))};
     case simt::fault_kind::divergent_shuffle:
@@ -329,24 +334,25 @@ std::pair<std::string, std::string> explain_fault(const simt::fault& f) {
 /// Where the wrong elements lie, for want of a better word.
 std::string distribution_of_errors(const view& v) {
   std::int64_t wrong = 0;
-  std::set<std::int64_t> rows, cols;
+  std::set<std::int64_t> rows, cols, warps, all_warps;
   for (std::int64_t i = 0; i < v.rows; ++i)
-    for (std::int64_t j = 0; j < v.cols; ++j)
-      if (v.fails(i, j)) {
-        ++wrong;
-        rows.insert(i);
-        cols.insert(j);
-      }
+    for (std::int64_t j = 0; j < v.cols; ++j) {
+      const std::int64_t warp = v.run->held_by(i, j).thread / v.run->warp;
+      all_warps.insert(warp);
+      if (!v.fails(i, j)) continue;
+      ++wrong;
+      rows.insert(i);
+      cols.insert(j);
+      warps.insert(warp);
+    }
   if (wrong == 0) return "errors a little above the limit";
   std::string text = fmt::format("{} of {} wrong: ", wrong, v.rows * v.cols);
   text += static_cast<std::int64_t>(rows.size()) == v.rows
               ? "all rows"
               : "row " + list_of(std::vector<std::int64_t>(rows.begin(), rows.end()));
-  std::set<std::int64_t> warps, all_warps;
-  for (std::int64_t c : cols) warps.insert(c % v.run->row_threads / v.run->warp);
-  for (std::int64_t c = 0; c < v.cols; ++c) all_warps.insert(c % v.run->row_threads / v.run->warp);
-  text += static_cast<std::int64_t>(cols.size()) == v.cols
-              ? ", all columns"
+  text += static_cast<std::int64_t>(cols.size()) == v.cols ? ", all columns"
+          : *cols.rbegin() - *cols.begin() == v.cols - 1
+              ? fmt::format(", {} columns", cols.size())
               : fmt::format(", columns {} to {}", *cols.begin(), *cols.rbegin());
   if (warps.size() < all_warps.size())
     text += fmt::format(", {} of {} warps", warps.size(), all_warps.size());
@@ -435,7 +441,7 @@ diagnosis diagnose(const std::vector<case_run>& runs, const stage_info& stage, c
       for (const case_run* r : seen) {
         std::int64_t made = 0, claimed = 0;
         for (const auto& l : r->launches) made += static_cast<std::int64_t>(l.barriers);
-        for (const auto& c : r->claims) claimed += c.barriers;
+        for (const auto& c : r->claims) claimed += c.most_threads > 0 ? 0 : c.barriers;
         if (r->simulated && r->launches.size() == r->claims.size() && made < claimed)
           return {.label = "missing-barrier",
                   .evidence = fmt::format("{} barriers, needs {}, and values are wrong", made, claimed),
@@ -548,6 +554,9 @@ std::string where_text(const diagnosis& d) {
   if (const simt::launch_record* l = r.scattered() ? r.scattered() : r.few_lanes())
     return fmt::format("values and bytes right; {} bytes read in {} sectors", l->global_load.bytes,
                        l->global_load.sectors);
+  if (!r.launches.empty() && !r.claims.empty() && r.claims[0].most_threads > 0)
+    return fmt::format("values right; {} blocks of {} threads, {} barriers", r.launches[0].grid,
+                       r.launches[0].block, barriers);
   if (!r.launches.empty() && !r.claims.empty())
     return fmt::format("values right; grid {} block {} barriers {}, claimed {} {} {}", r.launches[0].grid,
                        r.launches[0].block, barriers, r.claims[0].grid, r.claims[0].block, claimed);

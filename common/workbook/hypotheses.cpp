@@ -12,10 +12,13 @@ constexpr float infinity = std::numeric_limits<float>::infinity();
 constexpr float not_a_number = std::numeric_limits<float>::quiet_NaN();
 
 /// A prediction that agrees with everything: where a divisor is so small that dividing by it and multiplying
-/// with its reciprocal differ.
+/// with its reciprocal differ, or where both numbers are so small that few bits are left of the first.
 constexpr float anything = std::numeric_limits<float>::lowest();
 
-float quotient(float a, float b) { return b > 0 && b < 1.2e-38f ? anything : a / b; }
+float quotient(float a, float b) {
+  const auto subnormal = [](float n) { return n > 0 && n < 1.2e-38f; };
+  return subnormal(b) || (subnormal(a) && b < 1e-4f) ? anything : a / b;
+}
 
 }  // namespace
 
@@ -107,6 +110,9 @@ struct stream_mistake {
   bool merge_keeps_larger = false;
   bool guarded = true;  ///< against -inf - (-inf)
   bool own_maximum = false;  ///< in the result, of each thread
+  bool compares_maxima = true;  ///< of the trip and of those before it
+  bool keeps_sum = true;  ///< of the trips before
+  bool trip_rescales = true;  ///< the sum of a trip is relative to the new maximum, not to the trip's own
   std::function<bool(std::int64_t thread, const case_run&)> counted = {};
 };
 
@@ -116,21 +122,30 @@ prediction streamed(const view& v, const stream_mistake& how) {
   prediction p;
   for (std::int64_t i = 0; i < v.rows; ++i) {
     std::vector<float> m(r.row_threads, -infinity), d(r.row_threads, 0.0f);
-    for (int t = 0; t < r.row_threads; ++t)
-      for (std::int64_t start = 0; start < v.cols; start += std::int64_t{r.batch} * r.row_threads) {
-        const auto value = [&](int k) {
-          const std::int64_t c = start + std::int64_t{k} * r.row_threads + t;
-          return c < v.cols ? v.x[i][c] : -infinity;
-        };
-        float now = m[t];
-        for (int k = 0; k < r.batch; ++k) now = std::fmax(now, value(k));
+    std::vector<std::vector<std::pair<std::int64_t, holder>>> trips;  // their columns
+    for (std::int64_t c = 0; c < v.cols; ++c) {
+      const holder h = r.held_by(i, c);
+      if (static_cast<std::int64_t>(trips.size()) <= h.trip) trips.resize(h.trip + 1);
+      trips[h.trip].emplace_back(c, h);
+    }
+    for (const auto& trip : trips) {
+      std::vector<float> largest(r.row_threads, -infinity);
+      for (const auto& [c, h] : trip) largest[h.thread] = std::fmax(largest[h.thread], v.x[i][c]);
+      std::vector<float> now = largest;
+      for (int t = 0; t < r.row_threads; ++t) {
+        if (how.compares_maxima) now[t] = std::fmax(m[t], largest[t]);
         if (how.wrong_way)
-          d[t] *= std::exp(safe(now) - safe(m[t]));
+          d[t] *= std::exp(safe(now[t]) - safe(m[t]));
         else if (how.rescales)
-          d[t] *= std::exp(m[t] - safe(now));
-        for (int k = 0; k < (how.whole_batch ? r.batch : 1); ++k) d[t] += std::exp(value(k) - safe(now));
-        if (how.keeps_maximum) m[t] = now;
+          d[t] *= std::exp(m[t] - safe(now[t]));
+        if (!how.keeps_sum) d[t] = 0;
+        if (!how.guarded && now[t] == -infinity) d[t] = not_a_number;  // masked columns are added, too
       }
+      for (const auto& [c, h] : trip)
+        if (how.whole_batch || h.place == 0)
+          d[h.thread] += std::exp(v.x[i][c] - safe((how.trip_rescales ? now : largest)[h.thread]));
+      if (how.keeps_maximum) m = now;
+    }
     float m_row = -infinity;
     for (int t = 0; t < r.row_threads; ++t)
       if (!how.counted || how.counted(t, r)) m_row = std::fmax(m_row, m[t]);
@@ -146,11 +161,59 @@ prediction streamed(const view& v, const stream_mistake& how) {
     const float scale = 1.0f / static_cast<float>(d_row);
     std::vector<float> row(v.cols);
     for (std::int64_t c = 0; c < v.cols; ++c)
-      row[c] = std::exp(v.x[i][c] - (how.own_maximum ? m[c % r.row_threads] : m_row)) * scale;
+      row[c] = std::exp(v.x[i][c] - (how.own_maximum ? m[r.held_by(i, c).thread] : m_row)) * scale;
     p.push_back(row);
   }
   return p;
 }
+
+/// A mistake where the states of the warps of a row, or of the blocks that share it, are merged.
+struct merge_mistake {
+  bool rescales = true;  ///< sums, before they are added
+  bool keeps_larger = false;  ///< the sum of the one with the maximum, for that of all
+  bool guarded = true;  ///< against -inf - (-inf)
+  bool own_maximum = false;  ///< results are relative to it
+  bool own_sum = false;  ///< results are divided by it
+  std::function<bool(std::int64_t group, std::int64_t groups)> counted = {};
+};
+
+/// Groups are `size` neighbouring threads of a row.
+prediction grouped(const view& v, std::int64_t size, const merge_mistake& how) {
+  const case_run& r = *v.run;
+  const std::int64_t groups = ceiling(r.row_threads, size);
+  const auto safe = [](float m) { return m == -infinity ? 0.0f : m; };
+  prediction p;
+  for (std::int64_t i = 0; i < v.rows; ++i) {
+    std::vector<float> m(groups, -infinity);
+    std::vector<double> d(groups, 0);
+    std::vector<std::int64_t> group(v.cols);
+    for (std::int64_t c = 0; c < v.cols; ++c) group[c] = r.held_by(i, c).thread / size;
+    for (std::int64_t c = 0; c < v.cols; ++c) m[group[c]] = std::fmax(m[group[c]], v.x[i][c]);
+    for (std::int64_t c = 0; c < v.cols; ++c) d[group[c]] += std::exp(v.x[i][c] - safe(m[group[c]]));
+    float m_row = -infinity;
+    for (std::int64_t g = 0; g < groups; ++g)
+      if (!how.counted || how.counted(g, groups)) m_row = std::fmax(m_row, m[g]);
+    double d_row = 0;
+    bool found = false;
+    for (std::int64_t g = 0; g < groups; ++g) {
+      if (how.counted && !how.counted(g, groups)) continue;
+      if (!how.guarded && m[g] == -infinity) d_row = not_a_number;
+      if (!how.keeps_larger)
+        d_row += how.rescales ? d[g] * std::exp(m[g] - safe(m_row)) : d[g];
+      else if (!found && m[g] == m_row)
+        d_row = d[g], found = true;
+    }
+    std::vector<float> row(v.cols);
+    for (std::int64_t c = 0; c < v.cols; ++c) {
+      const double sum = how.own_sum ? d[group[c]] : d_row;
+      row[c] = std::exp(v.x[i][c] - (how.own_maximum ? safe(m[group[c]]) : m_row)) / static_cast<float>(sum);
+    }
+    p.push_back(row);
+  }
+  return p;
+}
+prediction by_warp(const view& v, const merge_mistake& how) { return grouped(v, v.run->warp, how); }
+prediction by_part(const view& v, const merge_mistake& how) { return grouped(v, v.run->part_threads, how); }
 
 /// What a kernel gives that does all right but what the recipe says.
 prediction cook(const view& v, const recipe& how) {
@@ -159,29 +222,39 @@ prediction cook(const view& v, const recipe& how) {
   prediction p;
   for (std::int64_t i = 0; i < v.rows; ++i) {
     const auto value = [&](std::int64_t c) { return c < v.cols ? v.x[i][c] : how.padding; };
-    const auto hears = [&](std::int64_t c) { return !how.counted || how.counted(c % r.row_threads, r); };
+    std::vector<std::int64_t> threads(std::max(r.padded, v.cols));
+    for (std::size_t c = 0; c < threads.size(); ++c)
+      threads[c] = r.held_by(i, static_cast<std::int64_t>(c)).thread;
+    const auto safe = [&](float most) { return r.holder_of && most == -infinity ? 0.0f : most; };
+    const auto hears = [&](std::int64_t c) { return !how.counted || how.counted(threads[c], r); };
     std::map<std::int64_t, float> m, d;
     for (std::int64_t c = 0; c < r.padded; ++c) {
-      float& mine = m.try_emplace(member(how.max_over, c % r.row_threads, r.warp), how.seed).first->second;
+      float& mine = m.try_emplace(member(how.max_over, threads[c], r.warp), how.seed).first->second;
       if (!how.max_subset || hears(c)) mine = std::fmax(mine, value(c));
     }
     std::map<std::int64_t, double> exact;
     for (std::int64_t c = 0; c < r.padded; ++c) {
       if (c >= v.cols && !r.masked_in_sum) continue;
-      const std::int64_t thread = c % r.row_threads;
+      const std::int64_t thread = threads[c];
       double& sum = exact[member(how.sum_over, thread, r.warp)];
-      if (hears(c)) sum += std::exp(value(c) - m[member(how.max_over, thread, r.warp)]);
+      if (hears(c)) sum += std::exp(value(c) - safe(m[member(how.max_over, thread, r.warp)]));
     }
     for (const auto& [key, sum] : exact) d[key] = static_cast<float>(sum);
     std::vector<float> row(v.cols);
     for (std::int64_t c = 0; c < v.cols; ++c) {
-      const std::int64_t thread = c % r.row_threads;
-      row[c] = quotient(std::exp(v.x[i][c] - m[member(how.max_over, thread, r.warp)]),
+      const std::int64_t thread = threads[c];
+      row[c] = quotient(std::exp(v.x[i][c] - safe(m[member(how.max_over, thread, r.warp)])),
                         d[member(how.sum_over, thread, r.warp)]);
     }
     p.push_back(row);
   }
   return p;
+}
+
+/// The same for rows that have a part of a warp; what wide rows would hold depends on how their warps meet.
+prediction of_narrow_rows(const view& v, const recipe& how) {
+  if (v.run->row_threads < 32) return cook(v, how);
+  return prediction(v.rows, std::vector<float>(v.cols, anything));
 }
 
 /// y[i][j] = f(x, max, sum) for rows that are not special; those stay NaN unless f makes a number of them.
@@ -229,14 +302,39 @@ prediction over_the_warp(const view& v) {
   const std::int64_t together = r.warp / r.row_threads;
   return each(v, [&](std::int64_t i, float x, float m, float) {
     const std::int64_t first = i - i % together;
-    if (first + together > v.rows) return not_a_number;  // a share without a row: -inf - (-inf)
+    if (first + together > v.rows && r.masked_in_sum)
+      return not_a_number;  // a share without a row: -inf - (-inf)
     float d = 0;
-    for (std::int64_t k = first; k < first + together; ++k) {
+    for (std::int64_t k = first; k < std::min(first + together, v.rows); ++k) {
       const float most = *std::max_element(v.x[k].begin(), v.x[k].end());
       d += sum_of(v.x[k], [most](float a) { return std::exp(a - most); });
     }
     return std::exp(x - m) / d;
   });
+}
+
+/// The same of the maximum, too: the rows of a warp are one.
+prediction rows_as_one(const view& v) {
+  const case_run& r = *v.run;
+  const std::int64_t together = std::max(1, r.warp / r.row_threads);
+  prediction p;
+  for (std::int64_t i = 0; i < v.rows; ++i) {
+    std::vector<float> all;
+    const std::int64_t first = i - i % together;
+    for (std::int64_t k = first; k < std::min(first + together, v.rows); ++k)
+      all.insert(all.end(), v.x[k].begin(), v.x[k].end());
+    const std::vector<float> y = softmax_of(all);
+    const auto mine = y.begin() + (i - first) * v.cols;
+    p.emplace_back(mine, mine + v.cols);
+  }
+  return p;
+}
+
+/// Every row relative to the maximum of row 0, and divided by its sum.
+prediction state_of_first_row(const view& v) {
+  const float m = *std::max_element(v.x[0].begin(), v.x[0].end());
+  const float d = sum_of(v.x[0], [m](float a) { return std::exp(a - m); });
+  return each(v, [m, d](auto, float x, float, float) { return std::exp(x - m) * (1.0f / d); });
 }
 
 prediction of_row(const view& v, const std::function<std::int64_t(std::int64_t)>& which) {
@@ -262,13 +360,13 @@ prediction shifted_down(const view& v) {
   for (std::int64_t i = 0; i < v.rows; ++i) {
     std::vector<float> m(width, -infinity), d(width, 0.0f);
     const auto value = [&](std::int64_t c) { return c < v.cols ? v.x[i][c] : -infinity; };
-    for (std::int64_t c = 0; c < r.padded; ++c) m[c % width] = std::fmax(m[c % width], value(c));
+    const auto lane = [&](std::int64_t c) { return r.held_by(i, c).thread; };
+    for (std::int64_t c = 0; c < r.padded; ++c) m[lane(c)] = std::fmax(m[lane(c)], value(c));
     m = reduce(m, [](float a, float b) { return std::fmax(a, b); });
-    for (std::int64_t c = 0; c < r.padded; ++c) d[c % width] += std::exp(value(c) - m[c % width]);
+    for (std::int64_t c = 0; c < r.padded; ++c) d[lane(c)] += std::exp(value(c) - m[lane(c)]);
     d = reduce(d, [](float a, float b) { return a + b; });
     std::vector<float> row(v.cols);
-    for (std::int64_t c = 0; c < v.cols; ++c)
-      row[c] = std::exp(v.x[i][c] - m[c % width]) * (1.0f / d[c % width]);
+    for (std::int64_t c = 0; c < v.cols; ++c) row[c] = std::exp(v.x[i][c] - m[lane(c)]) * (1.0f / d[lane(c)]);
     p.push_back(row);
   }
   return p;
@@ -354,6 +452,11 @@ prediction last_trip(const view& v) {
 
 bool wave64_only(const view& v) { return v.run->warp == 64; }
 bool streams(const view& v) { return v.run->batch > 0; }
+bool takes_vectors(const view& v) { return v.run->holder_of != nullptr; }
+/// Narrow rows have a part of a warp each, and the first case is one.
+bool shares_warps(const view& v) { return takes_vectors(v) && v.run->row_threads < 32; }
+/// Blocks share a row; the widths of an exercise are such that some row has several.
+bool splits(const view& v) { return takes_vectors(v) && streams(v); }
 
 }  // namespace
 
@@ -384,6 +487,12 @@ const std::vector<hypothesis>& hypotheses() {
        }},
       {"not-normalised", "y is exp(x - max): the largest of each row is 1",
        [](const view& v) { return each(v, [](auto, float x, float m, float) { return std::exp(x - m); }); }},
+      {"not-normalised", "y is exp(x - max): the largest of each row is 1",
+       [](const view& v) {
+         return each(
+             v, [](auto, float x, float m, float) { return m == -infinity ? std::exp(x) : std::exp(x - m); });
+       },
+       takes_vectors},
       {"no-exponential", "y is (x - max) / sum: the exponential is missing",
        [](const view& v) { return each(v, [](auto, float x, float m, float d) { return (x - m) / d; }); }},
       {"no-exponential", "y is x - max: the exponential is missing",
@@ -468,6 +577,10 @@ const std::vector<hypothesis>& hypotheses() {
        [](const view& v) { return cook(v, {.sum_over = scope::thread}); }},
       {"not-reduced", "each thread has a maximum and a sum of its own",
        [](const view& v) { return cook(v, {.max_over = scope::thread, .sum_over = scope::thread}); }},
+      {"maximum-not-reduced", "in narrow rows, each lane subtracts its own",
+       [](const view& v) { return of_narrow_rows(v, {.max_over = scope::thread}); }, shares_warps},
+      {"sum-not-reduced", "in narrow rows, each lane divides by its own",
+       [](const view& v) { return of_narrow_rows(v, {.sum_over = scope::thread}); }, shares_warps},
       {"first-warp-only", "the sum hears only the first warp of a row",
        [](const view& v) {
          return cook(v, {.counted = [](std::int64_t t, const case_run& r) { return t < r.warp; }});
@@ -497,6 +610,8 @@ const std::vector<hypothesis>& hypotheses() {
              v, {.counted = [](std::int64_t t, const case_run&) { return t == 0; }, .max_subset = false});
        }},
       {"warp-not-share", "rows of a warp are divided by their joint sum", over_the_warp},
+      {"warp-not-share", "rows of a warp have one maximum and one sum", rows_as_one, shares_warps},
+      {"sum-of-another-row", "every row has the maximum and the sum of row 0", state_of_first_row},
       {"sum-of-another-row", "rows are divided by the next row's sum",
        [](const view& v) { return with_sum_of(v, [&](std::int64_t i) { return (i + 1) % v.rows; }); }},
       {"sum-of-another-row", "rows are divided by the next row's sum",
@@ -530,6 +645,36 @@ const std::vector<hypothesis>& hypotheses() {
        [](const view& v) { return streamed(v, {.wrong_way = true}); }, streams},
       {"maximum-forgotten", "the running maximum is still -inf at the end",
        [](const view& v) { return streamed(v, {.keeps_maximum = false}); }, streams},
+      {"maximum-forgotten", "each trip's maximum replaces the one before it",
+       [](const view& v) { return streamed(v, {.compares_maxima = false}); }, streams},
+      {"last-batch-only", "only the last trip of each thread is in the sum",
+       [](const view& v) { return streamed(v, {.keeps_sum = false}); }, streams},
+      {"missing-rescale", "a trip's sum stays relative to its own maximum",
+       [](const view& v) { return streamed(v, {.trip_rescales = false}); }, streams},
+      {"part-only", "each part of a row has a maximum and a sum of its own",
+       [](const view& v) { return by_part(v, {.own_maximum = true, .own_sum = true}); }, splits},
+      {"part-only", "each part of a row is divided by its own sum",
+       [](const view& v) { return by_part(v, {.own_sum = true}); }, splits},
+      {"part-only", "only the first part of a row is heard",
+       [](const view& v) { return by_part(v, {.counted = [](auto g, auto) { return g == 0; }}); }, splits},
+      {"last-part-dropped", "the last part of a row is left out of the sum",
+       [](const view& v) { return by_part(v, {.counted = [](auto g, auto all) { return g < all - 1; }}); },
+       splits},
+      {"last-part-dropped", "the last of several parts is left out of the sum",
+       [](const view& v) {
+         return by_part(v, {.counted = [](auto g, auto all) { return all == 1 || g < all - 1; }});
+       },
+       splits},
+      {"merge-without-rescale", "sums of different parts are just added",
+       [](const view& v) { return by_part(v, {.rescales = false}); }, splits},
+      {"merge-keeps-one", "the sum is of the part with the maximum",
+       [](const view& v) { return by_part(v, {.keeps_larger = true}); }, splits},
+      {"result-not-rescaled", "values stay relative to their warp's maximum",
+       [](const view& v) { return by_warp(v, {.own_maximum = true}); }},
+      {"warp-only", "each warp divides by the sum of its own columns",
+       [](const view& v) { return by_warp(v, {.own_sum = true}); }},
+      {"inf-minus-inf", "NaN wherever a warp has seen nothing but -inf",
+       [](const view& v) { return by_warp(v, {.guarded = false}); }, takes_vectors},
       {"one-of-a-batch", "only the first value of each batch is in the sum",
        [](const view& v) { return streamed(v, {.whole_batch = false}); }, streams},
       {"merge-keeps-one", "the sum is of the thread with the maximum",

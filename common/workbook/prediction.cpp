@@ -70,16 +70,23 @@ std::string kernels_with(const stage_info& stage, bool reads, std::int64_t eleme
 
 grade grade_formula(const std::string& what, const formula& learner, const stage_info& stage) {
   const bool is_reads = what == "reads";
-  const element_count counted = is_reads ? stage.reads() : stage.writes();
-  const element_count other = is_reads ? stage.writes() : stage.reads();
+  const auto at = [&](std::int64_t rows, std::int64_t cols) {
+    return fitted(stage, {rows, cols, cols, cols}, dtype::f32, false);
+  };
+  // Where the counts depend on the shape, the sentences speak of a small one.
+  const stage_info small = at(shapes[0][0], shapes[0][1]);
+  const element_count counted = is_reads ? small.reads() : small.writes();
+  const element_count other = is_reads ? small.writes() : small.reads();
   grade g;
   bool zero = true, same = true;
-  std::int64_t bad_rows = 0, bad_cols = 0;
+  std::int64_t bad_rows = 0, bad_cols = 0, bad_count = 0;
   for (const auto& [rows, cols] : shapes) {
     const std::int64_t said = learner(rows, cols);
     zero &= said == 0;
-    if (said != counted.of({rows, cols, cols, cols})) {
-      if (same) bad_rows = rows, bad_cols = cols;
+    const stage_info fit = at(rows, cols);
+    const std::int64_t here = (is_reads ? fit.reads() : fit.writes()).of({rows, cols, cols, cols});
+    if (said != here) {
+      if (same) bad_rows = rows, bad_cols = cols, bad_count = here;
       same = false;
     }
   }
@@ -96,7 +103,7 @@ grade grade_formula(const std::string& what, const formula& learner, const stage
   const std::optional<terms> said = terms_of(learner);
   if (!said) {
     g.text = fmt::format("{}: at M={} N={} you say {}, counted {}", what, bad_rows, bad_cols,
-                         learner(bad_rows, bad_cols), counted.of({bad_rows, bad_cols, bad_cols, bad_cols}));
+                         learner(bad_rows, bad_cols), bad_count);
     return g;
   }
   const std::string head = fmt::format("{}: you say {}, counted {}", what, said->text(), counted.text());
@@ -110,9 +117,9 @@ grade grade_formula(const std::string& what, const formula& learner, const stage
     g.text = head + fmt::format(": {} of M values charged as MN",
                                 said->mn - counted.mn == 1 ? "one access" : "accesses");
   else if (said->mn != counted.mn)
-    g.text = head + fmt::format(": MN comes from {}", kernels_with(stage, is_reads, &element_count::mn));
+    g.text = head + fmt::format(": MN comes from {}", kernels_with(small, is_reads, &element_count::mn));
   else
-    g.text = head + fmt::format(": M comes from {}", kernels_with(stage, is_reads, &element_count::m));
+    g.text = head + fmt::format(": M comes from {}", kernels_with(small, is_reads, &element_count::m));
   return g;
 }
 

@@ -5,11 +5,11 @@ namespace softmax::workbook {
 
 const exercise_info& this_exercise() {
   static const exercise_info exercise{
-      .row_threads = [](std::int64_t, int) { return 256; },
-      .padded = [](std::int64_t cols, int) { return ceiling(cols, 256) * 256; },
+      .row_threads = [](const exercise_case&) { return 256; },
+      .padded = [](const exercise_case& c) { return ceiling(c.shape.cols, 256) * 256; },
       .launches =
-          [](const matrix_shape& s, int) {
-            const auto m = s.rows;
+          [](const exercise_case& c) {
+            const auto m = c.shape.rows;
             return std::vector<launch_claim>{{m, 256, 2 * m}, {m, 256, 4 * m}, {m, 256, 4 * m}};
           },
       .widths = {},

@@ -5,12 +5,12 @@ namespace softmax::workbook {
 
 const exercise_info& this_exercise() {
   static const exercise_info exercise{
-      .row_threads = [](std::int64_t, int) { return 256; },
-      .padded = [](std::int64_t cols, int) { return 256 * power_above(ceiling(cols, 256)); },
+      .row_threads = [](const exercise_case&) { return 256; },
+      .padded = [](const exercise_case& c) { return 256 * power_above(ceiling(c.shape.cols, 256)); },
       .masked_in_sum = true,
       .launches =
-          [](const matrix_shape& s, int) {
-            return std::vector<launch_claim>{{s.rows, 256, 4 * s.rows}};
+          [](const exercise_case& c) {
+            return std::vector<launch_claim>{{c.shape.rows, 256, 4 * c.shape.rows}};
           },
       .widths = {2049},
   };

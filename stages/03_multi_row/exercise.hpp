@@ -9,17 +9,18 @@ const exercise_info& this_exercise() {
     return cols <= 512 ? 8 : cols <= 1024 ? 4 : cols <= 2048 ? 2 : 1;
   };
   static const exercise_info exercise{
-      .row_threads = [](std::int64_t cols, int) { return 256 / rows(cols); },
+      .row_threads = [](const exercise_case& c) { return 256 / rows(c.shape.cols); },
       .padded =
-          [](std::int64_t cols, int) {
-            const int threads = 256 / rows(cols);
-            return threads * power_above(ceiling(cols, threads));
+          [](const exercise_case& c) {
+            const int threads = 256 / rows(c.shape.cols);
+            return threads * power_above(ceiling(c.shape.cols, threads));
           },
       .masked_in_sum = true,
       .launches =
-          [](const matrix_shape& s, int warp) {
+          [](const exercise_case& c) {
+            const matrix_shape& s = c.shape;
             const std::int64_t blocks = ceiling(s.rows, rows(s.cols));
-            return std::vector<launch_claim>{{blocks, 256, 256 / rows(s.cols) > warp ? 4 * blocks : 0}};
+            return std::vector<launch_claim>{{blocks, 256, 256 / rows(s.cols) > c.warp ? 4 * blocks : 0}};
           },
       .widths = {512, 513, 1025, 2049},
   };

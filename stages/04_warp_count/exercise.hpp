@@ -12,18 +12,20 @@ const exercise_info& this_exercise() {
     return warp * (cols <= 2048 ? 4 : cols <= 8192 ? 8 : 16);
   };
   static const exercise_info exercise{
-      .row_threads = [](std::int64_t cols, int warp) { return threads(cols, warp) / rows(cols); },
+      .row_threads =
+          [](const exercise_case& c) { return threads(c.shape.cols, c.warp) / rows(c.shape.cols); },
       .padded =
-          [](std::int64_t cols, int warp) {
-            const int share = threads(cols, warp) / rows(cols);
-            return share * power_above(ceiling(cols, share));
+          [](const exercise_case& c) {
+            const int share = threads(c.shape.cols, c.warp) / rows(c.shape.cols);
+            return share * power_above(ceiling(c.shape.cols, share));
           },
       .masked_in_sum = true,
       .launches =
-          [](const matrix_shape& s, int warp) {
+          [](const exercise_case& c) {
+            const matrix_shape& s = c.shape;
             const std::int64_t blocks = ceiling(s.rows, rows(s.cols));
-            const int block = threads(s.cols, warp);
-            return std::vector<launch_claim>{{blocks, block, block / rows(s.cols) > warp ? 4 * blocks : 0}};
+            const int block = threads(s.cols, c.warp);
+            return std::vector<launch_claim>{{blocks, block, block / rows(s.cols) > c.warp ? 4 * blocks : 0}};
           },
       .widths = {512, 513, 2049, 8193},
   };

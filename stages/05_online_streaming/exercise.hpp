@@ -5,12 +5,12 @@ namespace softmax::workbook {
 
 const exercise_info& this_exercise() {
   static const exercise_info exercise{
-      .row_threads = [](std::int64_t, int) { return 512; },
-      .padded = [](std::int64_t cols, int) { return ceiling(cols, 2048) * 2048; },
+      .row_threads = [](const exercise_case&) { return 512; },
+      .padded = [](const exercise_case& c) { return ceiling(c.shape.cols, 2048) * 2048; },
       .batch = 4,
       .launches =
-          [](const matrix_shape& s, int) {
-            return std::vector<launch_claim>{{s.rows, 512, 2 * s.rows}};
+          [](const exercise_case& c) {
+            return std::vector<launch_claim>{{c.shape.rows, 512, 2 * c.shape.rows}};
           },
       .widths = {2048, 5003},
   };

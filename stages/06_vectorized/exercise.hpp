@@ -1,27 +1,48 @@
-// What the exercise of stage 06 is held to: 4096 / N rows a block, between 1 and 8, and no barrier where the
-// share of a row is no wider than a warp.
+// What the exercise of stage 06 is held to. How many lanes a narrow row gets is the learner's choice, as long
+// as no row has more than twice the lanes that its vectors fill. Barriers: one where warps merge, a row.
 #include "workbook/exercise_info.hpp"
 
 namespace softmax::workbook {
 
 const exercise_info& this_exercise() {
-  static constexpr auto rows = [](std::int64_t cols) {
-    return cols <= 512 ? 8 : cols <= 1024 ? 4 : cols <= 2048 ? 2 : 1;
+  // The lanes that the stage gives a row.
+  static constexpr auto lanes = [](const exercise_case& c) {
+    const std::int64_t vectors = c.shape.cols / elements_a_vector(c.type);
+    const int most = 32 / elements_a_vector(c.type);  // vectors a thread
+    const auto whole_warps = [&](int items) {
+      return static_cast<int>(ceiling(vectors, std::int64_t{items} * c.warp)) * c.warp;
+    };
+    if (!rows_apart(c)) {
+      if (vectors <= 4) return 4;
+      if (vectors <= 16) return 8;
+      if (vectors <= 32) return 16;
+      if (vectors <= 64 || (c.type != dtype::f32 && !rows_aligned(c) && vectors <= 128)) return 32;
+      if (c.type == dtype::f32 && vectors <= 2048) return whole_warps(most / 2);
+    }
+    return vectors > 0 ? whole_warps(most) : c.warp;
   };
   static const exercise_info exercise{
-      .row_threads = [](std::int64_t cols, int) { return 256 / rows(cols); },
-      .padded =
-          [](std::int64_t cols, int) {
-            const int threads = 256 / rows(cols);
-            return threads * power_above(ceiling(cols, threads));
+      .row_threads = lanes,
+      .holder_of =
+          [](const exercise_case& c, std::int64_t row, std::int64_t col) {
+            return holder{.thread = in_vectors(c, row, col).number % lanes(c)};
           },
-      .masked_in_sum = true,
+      .padded = [](const exercise_case& c) { return c.shape.cols; },
       .launches =
-          [](const matrix_shape& s, int warp) {
-            const std::int64_t blocks = ceiling(s.rows, rows(s.cols));
-            return std::vector<launch_claim>{{blocks, 256, 256 / rows(s.cols) > warp ? 4 * blocks : 0}};
+          [](const exercise_case& c) {
+            const std::int64_t rows = c.shape.rows, vectors = c.shape.cols / elements_a_vector(c.type);
+            if (rows_apart(c)) return std::vector<launch_claim>{{rows, lanes(c), rows}};
+            const std::int64_t most = std::max<std::int64_t>(4, power_above(vectors));
+            return std::vector<launch_claim>{{.barriers = rows, .most_threads = rows * most}};
           },
-      .widths = {512, 513, 1025, 2049},
+      .leaves_gaps = rows_apart,
+      .widths = {516, 2053, 8209},
+      .cases = {{"normal", 11, 3},
+                {"mixed", 13, 6, dtype::f16},
+                {"mixed", 20, 64},
+                {"normal", 5, 1205, dtype::f32, 1209, 1206},
+                {"mixed", 40, 2053},
+                {"mixed", 20, 2053, dtype::bf16}},
   };
   return exercise;
 }

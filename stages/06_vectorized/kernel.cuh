@@ -19,7 +19,7 @@ constexpr std::int64_t max_blocks = 1 << 21;  // fewer than 2^32 threads; furthe
 template <class T>
 __device__ row_layout layout_of(const T* in, std::int64_t cols) {
   // exercise a: head, vectors and edges of a row at any address; starts as
-  // `return {0, cols / per_vector<T>, 0};`
+  // `return {0, static_cast<int>(cols / per_vector<T>), 0};`
   const auto past = static_cast<int>(reinterpret_cast<std::uintptr_t>(in) % 16 / sizeof(T));
   const int to_boundary = (per_vector<T> - past) % per_vector<T>;
   const int head = to_boundary < cols ? to_boundary : static_cast<int>(cols);
@@ -80,7 +80,8 @@ void launch_width(const T* x, T* y, const matrix_shape& s, simt::stream queue) {
     return (vectors + items * WarpSize - 1) / (items * WarpSize) * WarpSize;
   };
   if constexpr (Lie != rows_lie::apart) {
-    // exercise c: lanes a row, so that few of them are idle at any width; starts with nothing
+    // exercise c: launches for narrower rows, with no more lanes a row than 4 or the power of two at or above
+    // its vectors
     if (vectors <= 4) return launch_rows<WarpSize, 4, 1, Lie>(128, x, y, s, queue);
     if (vectors <= 8) return launch_rows<WarpSize, 8, 1, Lie>(128, x, y, s, queue);
     if (vectors <= 16) return launch_rows<WarpSize, 8, 2, Lie>(128, x, y, s, queue);

@@ -1,27 +1,41 @@
-// What the exercise of stage 07 is held to: 4096 / N rows a block, between 1 and 8, and no barrier where the
-// share of a row is no wider than a warp.
+// What the exercise of stage 07 is held to: the two launches that every GPU has, with one barrier a part
+// each, where the warps of a block merge their states.
+#include "split_plan.hpp"
 #include "workbook/exercise_info.hpp"
 
 namespace softmax::workbook {
 
 const exercise_info& this_exercise() {
-  static constexpr auto rows = [](std::int64_t cols) {
-    return cols <= 512 ? 8 : cols <= 1024 ? 4 : cols <= 2048 ? 2 : 1;
+  // Threads of all blocks of a row.
+  static constexpr auto row_threads = [](const exercise_case& c) {
+    return parts_of(c.shape) * part_threads(c.shape);
   };
   static const exercise_info exercise{
-      .row_threads = [](std::int64_t cols, int) { return 256 / rows(cols); },
-      .padded =
-          [](std::int64_t cols, int) {
-            const int threads = 256 / rows(cols);
-            return threads * power_above(ceiling(cols, threads));
+      .row_threads = row_threads,
+      .holder_of =
+          [](const exercise_case& c, std::int64_t row, std::int64_t col) {
+            const vector_column v = in_vectors(c, row, col);
+            const int threads = row_threads(c), items = held_values / elements_a_vector(c.type);
+            return holder{v.number % threads, v.edge ? 0 : v.number / threads / items};
           },
-      .masked_in_sum = true,
+      .part_threads = [](const exercise_case& c) { return part_threads(c.shape); },
+      .padded = [](const exercise_case& c) { return c.shape.cols; },
+      .batch = held_values,
       .launches =
-          [](const matrix_shape& s, int warp) {
-            const std::int64_t blocks = ceiling(s.rows, rows(s.cols));
-            return std::vector<launch_claim>{{blocks, 256, 256 / rows(s.cols) > warp ? 4 * blocks : 0}};
+          [](const exercise_case& c) {
+            const std::int64_t blocks = c.shape.rows * parts_of(c.shape);
+            const launch_claim each{blocks, part_threads(c.shape), blocks};
+            return std::vector<launch_claim>{each, each};
           },
-      .widths = {512, 513, 1025, 2049},
+      .leaves_gaps = rows_apart,
+      .widths = {4099, 12301},
+      // The last two: more parts than a warp has lanes, in two launches on every GPU; and rows enough that a
+      // block takes several trips over each.
+      .cases = {{"normal", 11, 3},
+                {"mixed", 5, 12301, dtype::f16},
+                {"normal", 3, 9001, dtype::f32, 9010, 9003},
+                {"normal", 1, 400003},
+                {"mixed", 264, 8210}},
   };
   return exercise;
 }
