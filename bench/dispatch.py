@@ -29,9 +29,11 @@ struct measured_choice {{
   int stage;
 }};
 
+// clang-format off
 inline constexpr measured_choice measured_sm_90[] = {{
 {rows}
 }};
+// clang-format on
 
 }}  // namespace softmax::library
 """

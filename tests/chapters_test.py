@@ -147,6 +147,10 @@ class Kernels(unittest.TestCase):
 
 
 class Results(unittest.TestCase):
+    def test_the_librarys_table_comes_from_the_results(self):
+        r = subprocess.run([sys.executable, str(ROOT / "bench" / "dispatch.py"), "--check"], capture_output=True, text=True)
+        self.assertEqual(r.returncode, 0, r.stdout + r.stderr)
+
     def test_tables_come_from_the_results(self):
         r = subprocess.run([sys.executable, str(ROOT / "bench" / "tables.py"), "--check"], capture_output=True, text=True)
         self.assertEqual(r.returncode, 0, r.stderr)

@@ -11,6 +11,7 @@ struct measured_choice {
   int stage;
 };
 
+// clang-format off
 inline constexpr measured_choice measured_sm_90[] = {
     {false, 1, 1024, 6},
     {false, 1, 32768, 7},
@@ -55,5 +56,6 @@ inline constexpr measured_choice measured_sm_90[] = {
     {true, 2097152, 128, 6},
     {true, 8388608, 32, 6},
 };
+// clang-format on
 
 }  // namespace softmax::library
