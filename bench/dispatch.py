@@ -4,9 +4,10 @@
     bench/dispatch.py           write common/library/measured.hpp
     bench/dispatch.py --check   say whether it is current, and write nothing
 
-Where only one of the two was measured at a shape, or holds the row, that one is taken. Exit codes: 0 written or current, 1 stale,
+Shapes at which only one of them was timed are left out; the nearest other shape then decides. Exit codes: 0 written or current, 1 stale,
 2 no results.
 """
+import argparse
 import json
 import sys
 
@@ -67,12 +68,15 @@ def table():
 
 
 def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true", help="write nothing, say whether the table is current")
+    args = parser.parse_args()
     text = table()
     if text is None:
         print("dispatch: stages 06 and 07 have no results in bench/results/h200: run bench/run.py on a GPU.", file=sys.stderr)
         return 2
     current = HEADER.is_file() and HEADER.read_text() == text
-    if "--check" in sys.argv[1:]:
+    if args.check:
         print("dispatch: the table is current" if current else "dispatch: the table is stale: run bench/dispatch.py")
         return 0 if current else 1
     HEADER.write_text(text)

@@ -146,7 +146,7 @@ void report_sample(benchmark::State& state, const measured& m, const bench_point
   state.counters["cols"] = static_cast<double>(p.shape.cols);
   state.counters["bytes_per_call"] = moved;
   if (!copy) {
-    const stage_info fit = fitted(stage, p.shape, p.type, device.facts.cluster_blocks > 0);
+    const stage_info fit = fitted(stage, p.shape, p.type, device.facts.cluster_blocks);
     const std::int64_t model = fit.read_bytes(p.shape, p.type) + fit.write_bytes(p.shape, p.type);
     if (model > 0) state.counters["model_bytes"] = static_cast<double>(model);
     state.counters["max_ulp"] = m.check.largest_ulp;

@@ -268,6 +268,26 @@ def shared_table():
         "wavefronts more in a launch, another number each time: turns that a request waits for other traffic."
 
 
+def counters_table():
+    """By stage: how many counts of global memory were compared with an NVIDIA GPU's, and how many differ."""
+    names = ("ld_requests", "ld_sectors", "st_requests", "st_sectors")
+    kinds = {"": "aligned", "_strided": "padded rows", "_misaligned": "shifted by one element"}
+    files = {what: load(f"{MACHINE}_counters{name}.json") for name, what in kinds.items()}
+    rows = []
+    for stage in sorted({r["stage"] for f in files.values() for r in f["results"]}):
+        cells = [stage[-2:]]
+        for what in kinds.values():
+            of = [x[name] for r in files[what]["results"] if r["stage"] == stage for x in r["launches"] for name in names]
+            cells.append(f"{len(of)}, {sum(c['difference'] != 0 for c in of)} differ, "
+                         f"{sum(c['simulator'] for c in of):,} against {sum(c['hardware'] for c in of):,}")
+        rows.append(cells)
+    one = next(iter(files.values()))
+    shapes = sorted({r["cols"] for r in one["results"]})
+    return table(["stage", *kinds.values()], rows) + \
+        f"\n\nFive widths ({', '.join(map(str, shapes))}), fp32 and bf16, requests and sectors of loads and stores of every launch: counts " + \
+        f"compared, how many differ, and their sums. {one['device']['name']}, driver {one['device']['driver_version']}."
+
+
 def tables():
     """(document, mark) -> text. A table whose file is missing is left out."""
     points, peers = all_stages(), all_peers()
@@ -291,6 +311,8 @@ def tables():
         result[ROOT / "stages/02_fused_row_block/README.md", "dram"] = dram_table()
     if load(f"{MACHINE}_wrong_kernels.json"):
         result[ROOT / "docs/simulator.md", "wrong-kernels"] = wrong_kernels_table()
+    if all(load(f"{MACHINE}_counters{name}.json") for name in ("", "_strided", "_misaligned")):
+        result[ROOT / "docs/simulator.md", "counters"] = counters_table()
     if all(load(f"{MACHINE}_shared{name}.json") for name in ("", "_strided", "_misaligned")):
         result[ROOT / "docs/simulator.md", "shared"] = shared_table()
     if load("h200_dram_05.json"):

@@ -79,7 +79,7 @@ outcome check(const host_matrix& x, std::int64_t ld_out = -1, std::int64_t offse
   CHECK(v.elements == x.rows * x.cols);
   CHECK(o.damage == "");
   if (test_machine().name() == "sim")
-    CHECK(hold_against_model(o.launches, fitted(this_stage(), s, x.type, false), s, x.type).mismatch == "");
+    CHECK(hold_against_model(o.launches, fitted(this_stage(), s, x.type, 0), s, x.type).mismatch == "");
   return o;
 }
 
@@ -177,7 +177,7 @@ TEST_CASE("a model that is off by one M is found out, kernel by kernel", "[ledge
   const host_matrix x = make_input("normal", 1, dtype::f32, 7, 33, 33);
   const outcome o = run(x);
   const matrix_shape s{7, 33, 33, 33};
-  const stage_info stage = fitted(this_stage(), s, dtype::f32, false);
+  const stage_info stage = fitted(this_stage(), s, dtype::f32, 0);
   CHECK(hold_against_model(o.launches, stage, s, dtype::f32).mismatch == "");
   for (std::size_t k = 0; k < stage.launches.size(); ++k)
     for (element_count kernel_model::*field : {&kernel_model::reads_storage, &kernel_model::reads_f32,
@@ -683,7 +683,7 @@ TEST_CASE("every launch is one that each GPU takes, however many rows there are 
                            1100000000L, 2200000000L, 1L << 40})
       for (std::int64_t n : {1L, 2L, 500L, 1024L, 2049L, fit(20000), fit(200000)}) {
         const std::vector<simt::launch_record> launches = look.of(m, n);
-        CHECK(launches.size() == fitted(this_stage(), {m, n, n, n}, dtype::f32, false).launches.size());
+        CHECK(launches.size() == fitted(this_stage(), {m, n, n, n}, dtype::f32, 0).launches.size());
         for (const simt::launch_record& launch : launches) {
           INFO(m << "x" << n << " " << launch.instance << " grid " << launch.grid << " block "
                  << launch.block);
@@ -725,7 +725,7 @@ TEST_CASE("every width has a kernel that holds it, and every kernel its widths [
     }
     std::set<std::string> named;
     for (const std::string& instance : entered) named.insert(instance.substr(0, instance.find('<')));
-    for (const kernel_model& k : fitted(this_stage(), {5, 1, 1, 1}, dtype::f32, false).launches)
+    for (const kernel_model& k : fitted(this_stage(), {5, 1, 1, 1}, dtype::f32, 0).launches)
       CHECK(named.count(k.kernel) == 1);
     std::set<std::pair<int, int>> expected;
     if (this_stage().number == "02")

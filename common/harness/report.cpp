@@ -305,7 +305,7 @@ std::string report_text(const std::vector<run_result>& results, const stage_info
                            : fmt::format(", input {}\n", r.input);
     append_check(out, r, paint);
     if (!r.fault.empty()) continue;
-    append_ledger(out, r, fitted(stage, r.shape, r.type, d.facts.cluster_blocks > 0), o, paint);
+    append_ledger(out, r, fitted(stage, r.shape, r.type, d.facts.cluster_blocks), o, paint);
     if (r.counted) append_launches(out, *r.counted, paint);
     append_time(out, r, d, paint);
     if (!o.output.empty() && r.pass()) out += fmt::format("{} {}\n", paint.strong("written"), o.output);
@@ -346,7 +346,7 @@ std::string report_json(const std::vector<run_result>& results, const stage_info
   j["commit"] = SOFTMAX_COMMIT;
   j["runs"] = nlohmann::json::array();
   for (const run_result& r : results)
-    j["runs"].push_back(run_json(r, fitted(stage, r.shape, r.type, d.facts.cluster_blocks > 0), d));
+    j["runs"].push_back(run_json(r, fitted(stage, r.shape, r.type, d.facts.cluster_blocks), d));
   return j.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 

@@ -111,7 +111,7 @@ run_result run_one(const planned_run& p, const host_matrix& x, const options& o,
     if (!r.damage.empty() || r.differing_repeat) break;
   }
   if (device.simulated && o.watch)
-    r.counted = hold_against_model(simt::records(), fitted(stage, p.shape, p.type, false), p.shape, p.type);
+    r.counted = hold_against_model(simt::records(), fitted(stage, p.shape, p.type, 0), p.shape, p.type);
   r.check = verify(x, y, errors_of(stage, p.shape), o.check);
   if (r.pass() && o.time && !device.simulated && p.shape.rows > 0 && p.shape.cols > 0) {
     try {
@@ -128,7 +128,7 @@ run_result run_one(const planned_run& p, const host_matrix& x, const options& o,
   }
   const bool empty = p.shape.rows == 0 || p.shape.cols == 0;
   if (r.pass() && o.counters && !device.simulated && !empty)
-    r.dram = measure_dram(p, o, fitted(stage, p.shape, p.type, device.facts.cluster_blocks > 0), device);
+    r.dram = measure_dram(p, o, fitted(stage, p.shape, p.type, device.facts.cluster_blocks), device);
   if (r.pass() && !o.output.empty()) write_npy(o.output, y);
   return r;
 }

@@ -53,9 +53,9 @@ std::int64_t stage_info::write_bytes(const matrix_shape& s, dtype t) const {
   return sum;
 }
 
-stage_info fitted(const stage_info& stage, const matrix_shape& s, dtype t, bool clusters) {
+stage_info fitted(const stage_info& stage, const matrix_shape& s, dtype t, int cluster_blocks) {
   stage_info fit = stage;
-  if (fit.fit && s.rows > 0 && s.cols > 0) fit.fit(fit, s, t, clusters);
+  if (fit.fit && s.rows > 0 && s.cols > 0) fit.fit(fit, s, t, cluster_blocks);
   return fit;
 }
 

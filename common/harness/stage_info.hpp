@@ -67,8 +67,9 @@ struct stage_info {
   std::string idea;  ///< one line
   std::vector<kernel_model> launches;  ///< in order; none when M = 0 or N = 0
   element_count workspace;  ///< fp32 elements of scratch memory
-  /// Sets launches and workspace where they depend on the shape, the type, or on a GPU having clusters.
-  void (*fit)(stage_info&, const matrix_shape&, dtype, bool clusters) = nullptr;
+  /// Sets launches and workspace where they depend on the shape, the type, or on how many blocks a
+  /// cluster of the GPU may have.
+  void (*fit)(stage_info&, const matrix_shape&, dtype, int cluster_blocks) = nullptr;
   std::int64_t widest_row = 0;  ///< most columns; 0: no limit
   std::string wider = "05";  ///< the stage for rows beyond that
   /// Most additions on the way of one term into the row sum: the error bound grows with it.
@@ -90,7 +91,7 @@ struct stage_info {
 };
 
 /// The stage with the launches and the workspace that it has for this shape and type.
-stage_info fitted(const stage_info& stage, const matrix_shape& s, dtype t, bool clusters);
+stage_info fitted(const stage_info& stage, const matrix_shape& s, dtype t, int cluster_blocks);
 
 /// How far a result of this stage may be from the exact one, see error_limit().
 error_model errors_of(const stage_info& stage, const matrix_shape& s);

@@ -25,7 +25,7 @@ std::int64_t matrix_bytes(std::int64_t rows, std::int64_t ld, dtype t) {
 
 std::int64_t workspace_bytes(const stage_info& stage, const matrix_shape& s) {
   if (s.rows == 0 || s.cols == 0) return 0;
-  const element_count needed = fitted(stage, s, dtype::f32, false).workspace;
+  const element_count needed = fitted(stage, s, dtype::f32, 0).workspace;
   std::int64_t elements = 0, part = 0;
   if (__builtin_mul_overflow(s.rows, s.cols, &part) || __builtin_mul_overflow(part, needed.mn, &elements) ||
       __builtin_mul_overflow(needed.m, s.rows, &part) || __builtin_add_overflow(elements, part, &elements))

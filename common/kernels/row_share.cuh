@@ -84,7 +84,8 @@ __device__ running warp_merge(running r) {
 }
 
 /// Merges one state of each warp of the block. Takes part: every thread. Valid on: every thread. Barriers:
-/// one, as calls take turns between two sets of states.
+/// one, as calls take turns between two sets of states: `turn` is 0 and 1 from call to
+/// call, the same in all threads.
 template <int WarpSize>
 __device__ running block_merge(running warp_state, int turn) {
   __shared__ running state[2][most_threads / WarpSize];

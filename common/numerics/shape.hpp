@@ -19,7 +19,9 @@ struct matrix_shape {
 };
 
 /// Why the shape cannot be run, in one sentence; empty if it can. Strides do not matter to an empty matrix.
-inline std::string shape_problem(const matrix_shape& s) {
+/// `in_name` and `out_name` are what the caller calls the strides.
+inline std::string shape_problem(const matrix_shape& s, const char* in_name = "--ld-in",
+                                 const char* out_name = "--ld-out") {
   const auto number = [](std::int64_t n) { return std::to_string(n); };
   if (s.rows < 0 || s.cols < 0)
     return "A matrix of " + number(s.rows) + " rows and " + number(s.cols) +
@@ -31,8 +33,8 @@ inline std::string shape_problem(const matrix_shape& s) {
                : std::string(option) + " " + number(ld) + " is below the " + number(s.cols) +
                      " columns of a row, so rows would overlap: use at least " + number(s.cols) + ".";
   };
-  const std::string in = stride("--ld-in", s.ld_in);
-  return in.empty() ? stride("--ld-out", s.ld_out) : in;
+  const std::string in = stride(in_name, s.ld_in);
+  return in.empty() ? stride(out_name, s.ld_out) : in;
 }
 
 }  // namespace softmax

@@ -32,13 +32,13 @@ inline std::string describe(status s) {
 
 /// What a user can do about a failed call.
 inline std::string advice(status s) {
-  if (s == cudaErrorMemoryAllocation) return "Use fewer --rows or --cols, or free memory on the GPU.";
+  if (s == cudaErrorMemoryAllocation) return "Use fewer rows or columns, or free memory on the GPU.";
   if (s == cudaErrorNoKernelImageForDevice)
     return "Build for this GPU: cmake -B build -DCMAKE_CUDA_ARCHITECTURES=<its compute capability, such as "
            "90>.";
   if (s == cudaErrorInvalidConfiguration || s == cudaErrorLaunchOutOfResources)
     return "Launch fewer threads a block or ask for less shared memory.";
-  return "Run the same command under compute-sanitizer to find the line, or with --device sim.";
+  return "Run the same under compute-sanitizer to find the line, or on the simulator.";
 }
 
 /// @throws error with `call`, its line, the reason and what to do, unless s is success
@@ -223,6 +223,7 @@ void launch_cluster(void (*kernel)(P...), int blocks, const geometry& g, A... ar
 }
 
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+// Older GPUs: each block is a cluster of its own. What the functions do is said below.
 __device__ inline unsigned cluster_id() { return blockIdx.x; }
 __device__ inline unsigned cluster_count() { return gridDim.x; }
 __device__ inline int cluster_blocks() { return 1; }

@@ -32,13 +32,13 @@ inline std::string describe(status s) {
 
 /// What a user can do about a failed call.
 inline std::string advice(status s) {
-  if (s == hipErrorOutOfMemory) return "Use fewer --rows or --cols, or free memory on the GPU.";
+  if (s == hipErrorOutOfMemory) return "Use fewer rows or columns, or free memory on the GPU.";
   if (s == hipErrorNoBinaryForGpu)
     return "Build for this GPU: cmake --preset hip -DSOFTMAX_HIP_ARCHITECTURES=<its name in rocminfo, such "
            "as gfx90a>.";
   if (s == hipErrorInvalidConfiguration || s == hipErrorLaunchOutOfResources)
     return "Launch fewer threads a block or ask for less shared memory.";
-  return "Run the same command with --device sim to find the line.";
+  return "Run the same on the simulator to find the line.";
 }
 
 /// @throws error with `call`, its line, the reason and what to do, unless s is success

@@ -103,7 +103,7 @@ case_run run_case(backend& machine, const stage_info& stage, const exercise_info
     r.part_threads = exercise.part_threads ? exercise.part_threads(r.rules()) : r.row_threads;
     r.padded = exercise.padded(r.rules());
     r.leaves_gaps = exercise.leaves_gaps && exercise.leaves_gaps(r.rules());
-    const stage_info fit = fitted(stage, r.shape, c.type, false);
+    const stage_info fit = fitted(stage, r.shape, c.type, 0);
     r.model_reads = fit.read_bytes(r.shape, c.type);
     r.model_writes = fit.write_bytes(r.shape, c.type);
   }

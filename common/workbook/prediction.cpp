@@ -71,7 +71,7 @@ std::string kernels_with(const stage_info& stage, bool reads, std::int64_t eleme
 grade grade_formula(const std::string& what, const formula& learner, const stage_info& stage) {
   const bool is_reads = what == "reads";
   const auto at = [&](std::int64_t rows, std::int64_t cols) {
-    return fitted(stage, {rows, cols, cols, cols}, dtype::f32, false);
+    return fitted(stage, {rows, cols, cols, cols}, dtype::f32, 0);
   };
   // Where the counts depend on the shape, the sentences speak of a small one.
   const stage_info small = at(shapes[0][0], shapes[0][1]);

@@ -19,8 +19,8 @@ struct split_plan {
 inline std::int64_t divided_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 /// The power of two at or above n.
-inline int power_above(std::int64_t n) {
-  int power = 1;
+inline std::int64_t power_above(std::int64_t n) {
+  std::int64_t power = 1;
   while (power < n) power *= 2;
   return power;
 }
@@ -30,11 +30,15 @@ inline int power_above(std::int64_t n) {
 /// to read the rest again from the cache costs less than more blocks.
 inline split_plan cluster_plan(const matrix_shape& s, std::size_t element_bytes) {
   const bool wide = s.cols > 131072, four_bytes = element_bytes == 4, few = s.rows <= 8;
-  const int worthwhile = s.rows <= 4 && s.cols >= 65536 ? 16 : s.rows <= 32 ? 8 : wide && !four_bytes ? 8 : 1;
-  const int needed = few ? 1 : power_above(divided_up(s.cols, wide && !four_bytes ? 65536 : 16384));
-  const int parts = std::clamp(needed, worthwhile, most_parts);
-  const std::int64_t threads = divided_up(divided_up(s.cols, std::int64_t{parts} * held_values), 64) * 64;
-  return {parts, static_cast<int>(std::min<std::int64_t>(threads, few || four_bytes || wide ? 512 : 256))};
+  const std::int64_t worthwhile = s.rows <= 4 && s.cols >= 65536 ? 16
+                                  : s.rows <= 32                 ? 8
+                                  : wide && !four_bytes          ? 8
+                                                                 : 1;
+  const std::int64_t needed = few ? 1 : power_above(divided_up(s.cols, wide && !four_bytes ? 65536 : 16384));
+  const std::int64_t parts = std::clamp<std::int64_t>(needed, worthwhile, most_parts);
+  const std::int64_t threads = divided_up(divided_up(s.cols, parts * held_values), 64) * 64;
+  return {static_cast<int>(parts),
+          static_cast<int>(std::min<std::int64_t>(threads, few || four_bytes || wide ? 512 : 256))};
 }
 
 /// Very few and very wide rows: more blocks than a cluster has, in two launches, are faster even where there

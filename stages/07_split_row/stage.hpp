@@ -1,4 +1,5 @@
-// What stage 07 says about itself. The byte model is checked against the simulator's count at every run.
+// What stage 07 says about itself. The byte model of the two launches is checked against the simulator's
+// count at every run; that of clusters is not, as the simulator has none.
 #include <cmath>
 
 #include "harness/stage_info.hpp"
@@ -12,7 +13,7 @@ const stage_info& this_stage() {
       .folder = "stages/07_split_row",
       .idea = "a row over several blocks, which exchange maximum and sum",
       .fit =
-          [](stage_info& stage, const matrix_shape& s, dtype t, bool clusters) {
+          [](stage_info& stage, const matrix_shape& s, dtype t, int cluster_blocks) {
             const std::int64_t parts = parts_of(s);
             stage.workspace = {.m = 2 * parts};
             stage.launches = {
@@ -21,11 +22,14 @@ const stage_info& this_stage() {
                  .reads_storage = {.mn = 1},
                  .reads_f32 = {.m = 2 * parts * parts},  // each block of a row reads all its parts
                  .writes_storage = {.mn = 1}}};
-            if (!clusters || beyond_clusters(s)) return;
-            // What the last pass of a cluster over its row does not hold is read again.
+            if (cluster_blocks < most_parts || beyond_clusters(s)) return;
+            // What the last trip of a cluster over its row does not hold is read again: whole vectors here,
+            // and the few elements beside them are left out.
             const split_plan plan = cluster_plan(s, size_of(t));
+            const std::int64_t in_a_vector = 16 / static_cast<std::int64_t>(size_of(t));
             const std::int64_t held = std::int64_t{plan.parts} * plan.threads * held_values;
-            const std::int64_t again = s.cols <= held ? 0 : (s.cols - 1) / held * held;
+            const std::int64_t trips = divided_up(s.cols / in_a_vector, held / in_a_vector);
+            const std::int64_t again = trips > 1 ? (trips - 1) * held : 0;
             stage.launches = {{.kernel = "softmax_cluster",
                                .reads_storage = {.mn = 1, .m = again},
                                .writes_storage = {.mn = 1}}};

@@ -4,7 +4,7 @@
 
 #include <cmath>
 #include <cstdio>
-#include <exception>
+#include <stdexcept>
 #include <vector>
 #if defined(EXAMPLE_CUDA)
 #include <cuda_runtime_api.h>
@@ -14,16 +14,21 @@ int main() {
   const softmax::softmax_problem matrix{4, 1000, 1000, 1000, softmax::dtype::f32};
   const std::size_t bytes = matrix.rows * matrix.cols * sizeof(float);
 #if defined(EXAMPLE_CUDA)
-  void *x = nullptr, *y = nullptr;
-  if (cudaMalloc(&x, bytes) != cudaSuccess || cudaMalloc(&y, bytes) != cudaSuccess) {
+  int devices = 0;
+  if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) {
     std::puts("there is no GPU to run on");
     return 77;
+  }
+  void *x = nullptr, *y = nullptr;
+  if (cudaMalloc(&x, bytes) != cudaSuccess || cudaMalloc(&y, bytes) != cudaSuccess) {
+    std::puts("no device memory");
+    return 1;
   }
   std::vector<float> values(matrix.rows * matrix.cols);
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i % 37);
   cudaMemcpy(x, values.data(), bytes, cudaMemcpyHostToDevice);
   softmax::softmax(x, y, matrix, nullptr);
-  cudaMemcpy(values.data(), y, bytes, cudaMemcpyDeviceToHost);
+  if (cudaMemcpy(values.data(), y, bytes, cudaMemcpyDeviceToHost) != cudaSuccess) return 1;
   cudaFree(x);
   cudaFree(y);
   for (int row = 0; row < matrix.rows; ++row) {
@@ -38,8 +43,8 @@ int main() {
     const softmax::softmax_plan plan =
         softmax::plan_softmax(address(1 << 20), address((1 << 20) + bytes), matrix);
     std::printf("stage %s: %s\n", plan.stage.c_str(), plan.why.c_str());
-  } catch (const std::exception& problem) {
-    std::printf("%s\n", problem.what());
+  } catch (const std::runtime_error& problem) {  // of the device
+    std::printf("there is no GPU to run on: %s\n", problem.what());
     return 77;
   }
 #endif
