@@ -70,7 +70,7 @@ def failed(series, dtype, rows, cols, message):
 def measured(dtypes=("f32", "bf16")):
     """What the stages measured on an H200, of two types, in one list."""
     made = []
-    for path in sorted(H200.glob("bench-0*.json")):
+    for path in (p for p in RUN if p.stem.startswith("bench-0")):
         made += [e for e in json.loads(path.read_text())["benchmarks"]
                  if any(f"/dtype:{d}/" in e["run_name"] for d in dtypes)]
     return made
