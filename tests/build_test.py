@@ -155,6 +155,23 @@ class Programs(unittest.TestCase):
                         self.assertGreater(int(size[1], 16) if size else 0, 1000, sections)
 
 
+@unittest.skipUnless("hip" in BACKENDS and shutil.which("hipcc"), "this build has no HIP")
+class VectorAccesses(unittest.TestCase):
+    def test_an_amd_gpu_moves_16_bytes_an_instruction(self):
+        """The machine code of stage 06 for 64 lanes."""
+        source = ('#define SIMT_BACKEND_HIP\n#define SIMT_HIP_WARP_SIZE 64\n#include "kernel.cuh"\n'
+                  "void use(const float* x, float* y, const softmax::matrix_shape& s) { softmax::softmax<64>(x, y, nullptr, s, nullptr); }\n")
+        with tempfile.TemporaryDirectory() as folder:
+            (Path(folder) / "use.cpp").write_text(source)
+            r = subprocess.run(["hipcc", "-x", "hip", "--offload-arch=gfx90a", "--offload-device-only", "-S", "-O3", "-std=c++17",
+                                f"-I{ROOT}/common", f"-I{ROOT}/stages/06_vectorized", "use.cpp", "-o", "use.s"], cwd=folder,
+                               capture_output=True, text=True, env={**os.environ, "HIP_PLATFORM": "amd"}, timeout=300)
+            self.assertEqual(r.returncode, 0, r.stderr[-2000:])
+            code = (Path(folder) / "use.s").read_text()
+        for instruction in ("global_load_dwordx4", "global_store_dwordx4"):
+            self.assertIn(instruction, code)
+
+
 class KernelUsage(unittest.TestCase):
     """What CI makes of the report of ptxas. [T15 T17]"""
 

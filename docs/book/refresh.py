@@ -76,14 +76,14 @@ def profile(stage, arguments, bin_folder):
 
 def prediction(cols, numbers):
     """Speed by bytes alone, as a fraction of a copy, beside the measured one."""
-    rows, first = [], None
+    rows, first, first_moved = [], None, None
     for stage in (s for s in stages() if s.number in numbers):
         moved = elements(stage.together.reads) + elements(stage.together.writes)
         fraction = dict(fractions(stage))[cols]
-        first = first or fraction
+        first, first_moved = first or fraction, first_moved or moved
         rows.append([stage.number, f"{stage.together.reads}, {stage.together.writes}", f"{moved:g} MN", f"{2 / moved:.2f}", f"{fraction:.2f}",
-                     f"{fraction / first:.1f} ×"])
-    head = ["stage", "reads, writes", "together", "speed by bytes", f"measured, N = {cols}", f"against stage {numbers[0]}"]
+                     f"{first_moved / moved:.1f} ×", f"{fraction / first:.1f} ×"])
+    head = ["stage", "reads, writes", "together", "speed by bytes", f"measured, N = {cols}", f"against {numbers[0]} by bytes", f"against {numbers[0]} measured"]
     return tables.table(head, rows) + "\n\nSpeed as a fraction of the best copy, which moves 2 MN; fp32, H200."
 
 
