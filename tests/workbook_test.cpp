@@ -155,7 +155,7 @@ TEST_CASE("a prediction that is off is told which term", "[prediction]") {
 
 TEST_CASE("a prediction is held to the counts of each shape", "[prediction]") {
   stage_info s;
-  s.fit = [](stage_info& stage, const matrix_shape& shape, dtype, bool) {
+  s.fit = [](stage_info& stage, const matrix_shape& shape, dtype, int) {
     stage.launches = {{.kernel = "only", .reads_storage = {.mn = shape.cols > 1000 ? 2 : 1}}};
   };
   const auto reads = [&](std::int64_t wide) {

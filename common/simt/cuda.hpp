@@ -223,6 +223,8 @@ void launch_cluster(void (*kernel)(P...), int blocks, const geometry& g, A... ar
 }
 
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+/// Is this code for a GPU that clusters can be launched on?
+inline constexpr bool clusters_here = false;
 // Older GPUs: each block is a cluster of its own. What the functions do is said below.
 __device__ inline unsigned cluster_id() { return blockIdx.x; }
 __device__ inline unsigned cluster_count() { return gridDim.x; }
@@ -235,6 +237,7 @@ __device__ inline void store_pair(void* p, int, float a, float b) {
   static_cast<float*>(p)[1] = b;
 }
 #else
+inline constexpr bool clusters_here = true;
 /// The number of this cluster among all.
 __device__ inline unsigned cluster_id() {
   unsigned n;

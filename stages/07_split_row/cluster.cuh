@@ -43,6 +43,7 @@ __device__ running cluster_merge(running r) {
 /// came before is loaded again, last first, as the cache keeps what was read last.
 template <int WarpSize, int Items, rows_lie Lie, class T>
 __global__ void __launch_bounds__(most_threads) softmax_cluster(const T* x, T* y, matrix_shape s) {
+  if constexpr (!simt::clusters_here) return;  // never launched there
   const int parts = simt::cluster_blocks(), stride = parts * blockDim.x;
   const int place = simt::cluster_rank() * blockDim.x + threadIdx.x;
   for (std::int64_t row = simt::cluster_id(); row < s.rows; row += simt::cluster_count()) {
