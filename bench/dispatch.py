@@ -24,11 +24,15 @@ TEXT = """#pragma once
 
 namespace softmax::library {{
 
+/// The faster stage at one shape.
 struct measured_choice {{
-  bool four_bytes;  // f32, or else a 16-bit type
-  std::int64_t rows, cols;
-  int stage;
+  bool four_bytes;  ///< f32, or else a 16-bit type
+  std::int64_t rows;  ///< M
+  std::int64_t cols;  ///< N
+  int stage;  ///< 6 or 7
 }};
+
+/// All shapes at which both were timed.
 
 // clang-format off
 inline constexpr measured_choice measured_sm_90[] = {{

@@ -17,11 +17,11 @@ enum class dtype { f32, f16, bf16 };
 /// A matrix of `rows` x `cols` elements, the softmax of which is taken row by row. Row i of the input starts
 /// at x + i * ld_in, row i of the output at y + i * ld_out, counted in elements.
 struct softmax_problem {
-  std::int64_t rows = 0;
+  std::int64_t rows = 0;  ///< M
   std::int64_t cols = 0;  ///< less than 2^30 vectors of 16 bytes
   std::int64_t ld_in = 0;  ///< row stride of x, at least cols
   std::int64_t ld_out = 0;  ///< row stride of y, at least cols
-  dtype type = dtype::f32;
+  dtype type = dtype::f32;  ///< of x and y
 };
 
 /// One launch that softmax() makes.
@@ -29,14 +29,14 @@ struct planned_launch {
   std::string kernel;  ///< with its template arguments, where the runtime can tell
   std::int64_t blocks = 0;  ///< of the grid
   int threads = 0;  ///< of a block
-  int blocks_a_cluster = 1;
+  int blocks_a_cluster = 1;  ///< 1: no clusters
 };
 
 /// What softmax() would do.
 struct softmax_plan {
   std::string stage;  ///< of the workbook that explains the kernel: "06"; empty where nothing is launched
   std::string why;  ///< how it was chosen: measured, or by a rule
-  std::vector<planned_launch> launches;
+  std::vector<planned_launch> launches;  ///< in order
 };
 
 /// Bytes of workspace with which softmax() is fastest; it works with less, and with none. 0 for most shapes.

@@ -237,6 +237,7 @@ __device__ inline void store_pair(void* p, int, float a, float b) {
   static_cast<float*>(p)[1] = b;
 }
 #else
+/// Is this code for a GPU that clusters can be launched on?
 inline constexpr bool clusters_here = true;
 /// The number of this cluster among all.
 __device__ inline unsigned cluster_id() {

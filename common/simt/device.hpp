@@ -28,7 +28,8 @@ struct device {
 /// A launch that was asked for: what a plan says.
 struct launch_note {
   std::string kernel;  ///< with its template arguments, where the runtime can tell
-  unsigned grid_x = 1, grid_y = 1;  ///< blocks
+  unsigned grid_x = 1;  ///< blocks in x
+  unsigned grid_y = 1;  ///< blocks in y
   unsigned block = 1;  ///< threads
   std::size_t shared_bytes = 0;  ///< dynamic
   int cluster = 1;  ///< blocks of a cluster
