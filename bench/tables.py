@@ -218,7 +218,8 @@ def wrong_kernel_row(case):
         counted = "as counted" if same else f"counted: {wrong['simulated']} and {twin['simulated']}"
         return [name, kind, "ncu", f"{doubt}{wrong['measured']} {wrong['unit']}, {twin['measured']} in the twin, {counted}"]
     if not wrong["seen_by"]:
-        return [name, kind, "none", doubt + case["why"]]
+        why = re.sub(r"(--[\w-]+)", r"`\1`", case["why"])  # or two hyphens become a dash
+        return [name, kind, "none", doubt + why]
     said = next(r["says"] for r in wrong["runs"] if r["tool"] == wrong["seen_by"][0]).replace("|", "/")
     return [name, kind, ", ".join(wrong["seen_by"]), f"{doubt}`{said}`" + (", at the same line" if wrong["same_line"] else "")]
 
