@@ -111,7 +111,6 @@ def main():
         counters.stop(2, f"{missing[0]} is not in {binaries}: build it first.")
     if not shutil.which("nvidia-smi") or run(["nvidia-smi"]).returncode != 0:
         counters.stop(2, "there is no working NVIDIA GPU here (nvidia-smi does not answer): run this on a machine that has one.")
-    counters.find_program = lambda stage, folder=None: binaries / stage
 
     # Written after each part, so that a run that is cut short keeps what it found.
     report = {"device": counters.describe_device(), "commit": args.commit or records.commit(), "date": records.now(),
@@ -157,7 +156,7 @@ def main():
         if "counters" not in args.skip:
             for m, n in pairs:
                 for dtype in DTYPES:
-                    result = counters.compare(stage, m, [n], dtype, [])[0]
+                    result = counters.compare(stage, m, [n], dtype, [], folder=binaries)[0]
                     report["counters"].append(result)
                     differences = [c[name]["difference"] for c in result["launches"] for name, _, _ in counters.COMPARED]
                     good &= not any(differences)

@@ -237,19 +237,28 @@ def wrong_kernels_table():
         f"{report['device']['name']}, driver {report['device']['driver_version']}; compute-sanitizer: {report['compute_sanitizer']}."
 
 
-def shared_table():
+# How rows lay in the runs of counters.py: what a file's name ends with -> what a table says.
+LAID_OUT = {"": "aligned", "_strided": "padded rows", "_misaligned": "shifted by one element"}
+COUNTS_OF_GLOBAL = ("ld_requests", "ld_sectors", "st_requests", "st_sectors")
+
+
+def laid_out(kind):
+    """What was measured of that kind -> how rows lay; nothing unless all three are there."""
+    files = {what: load(f"{MACHINE}_{kind}{name}.json") for name, what in LAID_OUT.items()}
+    return files if all(files.values()) else {}
+
+
+def shared_table(files):
     """By kernel: what the simulator counted and what an NVIDIA GPU did, over all runs of counters.py --shared."""
-    files = [load(f"{MACHINE}_shared{name}.json") for name in ("", "_strided", "_misaligned")]
     launches = {}
-    for result in (r for f in files for r in f["results"]):
+    for result in (r for f in files.values() for r in f["results"]):
         for launch in result["launches"]:
             launches.setdefault((result["stage"][-2:], launch["kernel"]), []).append(launch)
     total = lambda of, name, side: sum(abs(x[name][side]) for x in of)
-    of_global = ("ld_requests", "ld_sectors", "st_requests", "st_sectors")
     rows = []
     for (stage, kernel), of in launches.items():
-        wrong = sum(x[name]["difference"] != 0 for x in of for name in of_global)
-        cells = [stage, f"`{kernel}`", f"{len(of_global) * len(of)}, " + (f"**{wrong} differ**" if wrong else "all equal")]
+        wrong = sum(x[name]["difference"] != 0 for x in of for name in COUNTS_OF_GLOBAL)
+        cells = [stage, f"`{kernel}`", f"{len(COUNTS_OF_GLOBAL) * len(of)}, " + (f"**{wrong} differ**" if wrong else "all equal")]
         why = []
         for way in ("sh_st", "sh_ld"):
             name = f"{way}_wavefronts"
@@ -262,29 +271,26 @@ def shared_table():
         rows.append(cells + ["; ".join(why)])
     every = [x for of in launches.values() for x in of]
     waits = max(x[f"sh_{way}_wavefronts_l1tex"] - x[f"sh_{way}_wavefronts"]["hardware"] for x in every for way in ("ld", "st"))
-    device = files[0]["device"]
+    device = files[LAID_OUT[""]]["device"]
     return table(["stage", "kernel", "global counts", "wavefronts of stores", "wavefronts of loads", "why fewer"], rows) + \
         f"\n\nSums over launches: rows that are aligned, padded, and shifted by one element. Where two numbers stand, the first is the " + \
         f"simulator's. {device['name']}, driver {device['driver_version']}. The unit's own counters (`l1tex__…`) say up to {waits:,} " + \
         "wavefronts more in a launch, another number each time: turns that a request waits for other traffic."
 
 
-def counters_table():
+def counters_table(files):
     """By stage: how many counts of global memory were compared with an NVIDIA GPU's, and how many differ."""
-    names = ("ld_requests", "ld_sectors", "st_requests", "st_sectors")
-    kinds = {"": "aligned", "_strided": "padded rows", "_misaligned": "shifted by one element"}
-    files = {what: load(f"{MACHINE}_counters{name}.json") for name, what in kinds.items()}
     rows = []
     for stage in sorted({r["stage"] for f in files.values() for r in f["results"]}):
         cells = [stage[-2:]]
-        for what in kinds.values():
-            of = [x[name] for r in files[what]["results"] if r["stage"] == stage for x in r["launches"] for name in names]
+        for file in files.values():
+            of = [x[name] for r in file["results"] if r["stage"] == stage for x in r["launches"] for name in COUNTS_OF_GLOBAL]
             cells.append(f"{len(of)}, {sum(c['difference'] != 0 for c in of)} differ, "
                          f"{sum(c['simulator'] for c in of):,} against {sum(c['hardware'] for c in of):,}")
         rows.append(cells)
-    one = next(iter(files.values()))
+    one = files[LAID_OUT[""]]
     shapes = sorted({r["cols"] for r in one["results"]})
-    return table(["stage", *kinds.values()], rows) + \
+    return table(["stage", *files], rows) + \
         f"\n\nFive widths ({', '.join(map(str, shapes))}), fp32 and bf16, requests and sectors of loads and stores of every launch: counts " + \
         f"compared, how many differ, and their sums. {one['device']['name']}, driver {one['device']['driver_version']}."
 
@@ -312,10 +318,9 @@ def tables():
         result[ROOT / "stages/02_fused_row_block/README.md", "dram"] = dram_table()
     if load(f"{MACHINE}_wrong_kernels.json"):
         result[ROOT / "docs/simulator.md", "wrong-kernels"] = wrong_kernels_table()
-    if all(load(f"{MACHINE}_counters{name}.json") for name in ("", "_strided", "_misaligned")):
-        result[ROOT / "docs/simulator.md", "counters"] = counters_table()
-    if all(load(f"{MACHINE}_shared{name}.json") for name in ("", "_strided", "_misaligned")):
-        result[ROOT / "docs/simulator.md", "shared"] = shared_table()
+    for kind, table_of in (("counters", counters_table), ("shared", shared_table)):
+        if files := laid_out(kind):
+            result[ROOT / "docs/simulator.md", kind] = table_of(files)
     if load("h200_dram_05.json"):
         result[ROOT / "stages/05_online_streaming/README.md", "dram:05"] = dram_by_width()
     if load(DESIGNS):

@@ -72,13 +72,7 @@ std::string stage_problem(const stage_info& stage, const matrix_shape& s) {
 }
 
 std::string overlap_problem(const void* x, const void* y, const matrix_shape& s, dtype t) {
-  if (s.rows == 0 || s.cols == 0) return "";
-  if (x == y && s.ld_in == s.ld_out) return "";
-  const auto bytes = [&](std::int64_t ld) { return ((s.rows - 1) * ld + s.cols) * size_of(t); };
-  const auto in = reinterpret_cast<std::uintptr_t>(x), out = reinterpret_cast<std::uintptr_t>(y);
-  if (in + bytes(s.ld_in) <= out || out + bytes(s.ld_out) <= in) return "";
-  return "The output overlaps the input without being it, so rows would be overwritten before they are read: "
-         "use the same address and row stride for both, or memory apart.";
+  return overlap_problem(x, y, s, size_of(t));
 }
 
 }  // namespace softmax

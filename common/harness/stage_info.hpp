@@ -99,8 +99,7 @@ error_model errors_of(const stage_info& stage, const matrix_shape& s);
 /// Why the stage does not take the shape, in one sentence; empty if it does.
 std::string stage_problem(const stage_info& stage, const matrix_shape& s);
 
-/// Why a stage cannot work on matrices at these addresses, in one sentence; empty if it can. The output may
-/// take the input's place, row for row; otherwise the two lie apart.
+/// overlap_problem() for matrices of a type.
 std::string overlap_problem(const void* x, const void* y, const matrix_shape& s, dtype t);
 
 /// The stage that this program is built from; defined by the stage's own stage.hpp.

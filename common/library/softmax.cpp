@@ -1,7 +1,6 @@
 // softmax.hpp for one backend: looks at the arguments, and at what was measured, and calls a stage.
 #include "softmax.hpp"
 
-#include <cmath>
 #include <limits>
 #include <stdexcept>
 
@@ -24,12 +23,12 @@ std::string problem_with(const void* x, const void* y, const softmax_problem& p)
     return "The type is none that softmax() knows: use dtype::f32, f16 or bf16.";
   if (p.rows == 0 || p.cols == 0) return "";
   const auto size = static_cast<std::int64_t>(bytes_of(p.type));
-  const auto extent = [&](std::int64_t ld, std::int64_t& bytes) {
+  const auto countable = [&](std::int64_t ld) {
+    std::int64_t bytes = 0;
     return !__builtin_mul_overflow(p.rows - 1, ld, &bytes) &&
            !__builtin_add_overflow(bytes, p.cols, &bytes) && !__builtin_mul_overflow(bytes, size, &bytes);
   };
-  std::int64_t in_bytes = 0, out_bytes = 0;
-  if (!extent(p.ld_in, in_bytes) || !extent(p.ld_out, out_bytes))
+  if (!countable(p.ld_in) || !countable(p.ld_out))
     return "The matrix has more bytes than 64 bits can count: use fewer rows or columns.";
   constexpr std::int64_t most_vectors = std::int64_t{1} << 30;  // of a row, as kernels count them in 32 bits
   if (p.cols / (16 / size) >= most_vectors)
@@ -39,12 +38,8 @@ std::string problem_with(const void* x, const void* y, const softmax_problem& p)
   const auto in = reinterpret_cast<std::uintptr_t>(x), out = reinterpret_cast<std::uintptr_t>(y);
   if (in % static_cast<std::uintptr_t>(size) != 0 || out % static_cast<std::uintptr_t>(size) != 0)
     return "x and y must be aligned to their elements of " + std::to_string(size) + " bytes.";
-  if (in == out && (p.ld_in == p.ld_out || p.rows == 1)) return "";
-  if (in + static_cast<std::uintptr_t>(in_bytes) <= out || out + static_cast<std::uintptr_t>(out_bytes) <= in)
-    return "";
-  return "The output overlaps the input without being it, so rows would be overwritten before they are read: "
-         "use "
-         "the same address and row stride for both, or memory apart.";
+  // The stride of a single row does not matter.
+  return overlap_problem(x, y, {p.rows, p.cols, p.ld_in, p.rows == 1 ? p.ld_in : p.ld_out}, bytes_of(p.type));
 }
 
 struct choice {
@@ -54,16 +49,18 @@ struct choice {
 
 /// The stage that was fastest at the measured shape nearest to this one.
 int nearest_measured(const softmax_problem& p) {
-  const auto distance = [](std::int64_t a, std::int64_t b) {
-    return std::abs(std::log2(static_cast<double>(a)) - std::log2(static_cast<double>(b)));
+  // Shapes are as far apart as the ratios of their rows and columns.
+  const auto ratio = [](std::int64_t a, std::int64_t b) {
+    return a > b ? static_cast<double>(a) / static_cast<double>(b)
+                 : static_cast<double>(b) / static_cast<double>(a);
   };
   double nearest = std::numeric_limits<double>::infinity();
   int stage = 6;
   for (const library::measured_choice& m : library::measured_sm_90) {
     if (m.four_bytes != (p.type == dtype::f32)) continue;
-    const double d = distance(p.rows, m.rows) + distance(p.cols, m.cols);
-    if (d < nearest) {
-      nearest = d;
+    const double apart = ratio(p.rows, m.rows) * ratio(p.cols, m.cols);
+    if (apart < nearest) {
+      nearest = apart;
       stage = m.stage;
     }
   }
@@ -84,11 +81,16 @@ choice choose(const softmax_problem& p, bool has_workspace) {
                                               : choice{6, "by rule: a block holds the row"};
 }
 
+/// What stage 07 keeps of the parts of all rows: a maximum and a sum of 4 bytes each.
+std::size_t bytes_of_parts(const matrix_shape& s) {
+  return static_cast<std::size_t>(parts_of(s) * s.rows) * 8;
+}
+
 /// What is done for the call, once it makes sense.
 choice run(const void* x, void* y, const softmax_problem& p, simt::stream queue, void* workspace,
            std::size_t workspace_bytes) {
   const matrix_shape s{p.rows, p.cols, p.ld_in, p.ld_out};
-  const bool enough = workspace_bytes >= static_cast<std::size_t>(parts_of(s) * p.rows) * 8;
+  const bool enough = workspace_bytes >= bytes_of_parts(s);
   auto* const scratch = enough ? static_cast<float*>(workspace) : nullptr;
   const choice c = choose(p, scratch != nullptr);
   const auto stage = c.stage == 5 ? library::run_05 : c.stage == 6 ? library::run_06 : library::run_07;
@@ -103,7 +105,7 @@ std::size_t softmax_workspace(const softmax_problem& p) {
   const matrix_shape s{p.rows, p.cols, p.ld_in, p.ld_out};
   const bool clusters = simt::most_cluster_blocks() >= most_parts;
   const bool used = clusters ? beyond_clusters(s) : p.cols > widest_of_06 || choose(p, true).stage == 7;
-  return used ? static_cast<std::size_t>(parts_of(s) * p.rows) * 8 : 0;
+  return used ? bytes_of_parts(s) : 0;
 }
 
 void softmax(const void* x, void* y, const softmax_problem& p, void* stream, void* workspace,

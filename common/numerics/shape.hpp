@@ -1,6 +1,7 @@
 #pragma once
 /// @file
 /// The shape of the operator's two matrices.
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -35,6 +36,21 @@ inline std::string shape_problem(const matrix_shape& s, const char* in_name = "-
   };
   const std::string in = stride(in_name, s.ld_in);
   return in.empty() ? stride(out_name, s.ld_out) : in;
+}
+
+/// Why a softmax cannot work on matrices at these addresses, in one sentence; empty if it can. The output may
+/// take the input's place, row for row; otherwise the two lie apart.
+inline std::string overlap_problem(const void* x, const void* y, const matrix_shape& s,
+                                   std::size_t element_bytes) {
+  if (s.rows == 0 || s.cols == 0) return "";
+  if (x == y && s.ld_in == s.ld_out) return "";
+  const auto bytes = [&](std::int64_t ld) {
+    return static_cast<std::uintptr_t>((s.rows - 1) * ld + s.cols) * element_bytes;
+  };
+  const auto in = reinterpret_cast<std::uintptr_t>(x), out = reinterpret_cast<std::uintptr_t>(y);
+  if (in + bytes(s.ld_in) <= out || out + bytes(s.ld_out) <= in) return "";
+  return "The output overlaps the input without being it, so rows would be overwritten before they are read: "
+         "use the same address and row stride for both, or memory apart.";
 }
 
 }  // namespace softmax

@@ -1,1 +1,0 @@
-// A static library that CMake archives needs a source of its own.
