@@ -18,6 +18,7 @@ ELSEWHERE = {
     r"make setup|make setup stage-\d\d": ".ci/run",
     r"make setup-(hip|docs|docs docs|report)|make (check-format|docs|check-docs)": ".ci/run",
     r"make test": ".ci/run",
+    r"cmake -B build|cmake --build build|cmake --install build --prefix \w+": "tests/installed/run.cmake",
     r"make report": "tests/report_test.py",
     r"make report FROM=a.json,b.json": "tests/report_test.py",
     r"cmake --build --preset sim|ctest --preset sim|cmake --preset sanitize": "CMakePresets.json",
@@ -54,8 +55,9 @@ class Commands(unittest.TestCase):
                 path.unlink(missing_ok=True)
 
     def test_each_runs_or_is_run_elsewhere(self):
-        # First the build for the simulator alone, which is quick; then the exercises, which hints are about.
-        first = ["make CMAKE_FLAGS", "make exercise", "./exercise"]
+        # First the build for the simulator alone, which is quick; then the exercises, which hints are about, and what a program
+        # is built with.
+        first = ["make CMAKE_FLAGS", "make exercise", "./exercise", "cmake --build"]
         rank = lambda command: next((i for i, start in enumerate(first) if command.startswith(start)), len(first))
         ran = 0
         for command, document in sorted(quoted().items(), key=lambda found: (rank(found[0]), found[0])):
