@@ -96,6 +96,8 @@ def main():
         report = inputs.read(args.files)
     except inputs.Trouble as problem:
         stop(str(problem))
+    for sentence in report.left_out:
+        print(f"report: {sentence}", file=sys.stderr)
 
     written = []
     if not args.quiet:

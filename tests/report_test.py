@@ -358,6 +358,15 @@ class Mistakes(Folder):
         path = self.file("gb.json", entries("stage-00", "f32", 64, 64, 1e-6))
         self.refused(path, path, says="given twice")
 
+    def test_files_with_another_purpose_are_left_out_and_named(self):
+        path = self.file("gb.json", entries("stage-00", "f32", 64, 64, 1e-6))
+        others = [RESULTS / name for name in ("h200_designs.json", "h200_large_1.json", "h200_widths.json")]
+        r = report(path, *others, "--no-html")
+        self.assertEqual(r.returncode, 0, r.stderr)
+        for other in others:
+            self.assertRegex(r.stderr.decode(), f"{other.name} is left out: it holds .*, no times and no bytes of a stage")
+        self.refused(others[0], says="is left out")
+
     def test_a_good_file_beside_a_bad_one_writes_nothing(self):
         path = self.file("gb.json", entries("stage-00", "f32", 64, 64, 1e-6))
         (self.folder / "bad.json").write_text("{")

@@ -42,14 +42,32 @@ def load(path):
 
 def read(paths):
     """All files together, labelled and flagged."""
-    report = Report([], [], [])
+    report = Report([], [], [], [])
     seen = set()
     for path in map(str, paths):
         if Path(path).resolve() in seen:
             raise Trouble(f"{path} is given twice; give each file once.")
         seen.add(Path(path).resolve())
-        read_one(path, load(path), report)
+        data = load(path)
+        other = other_purpose(data)
+        if other:
+            report.left_out.append(f"{path} is left out: it holds {other}, no times and no bytes of a stage.")
+        else:
+            read_one(path, data, report)
+    if not report.sources:
+        raise Trouble(report.left_out[0] if report.left_out else "no file was given; give files that bench/run.py wrote.")
     return complete(report)
+
+
+def other_purpose(data):
+    """What a result file of this project holds that has no place in a report; None for every other file."""
+    purposes = {"designs": "prototypes of kernels", "cases": "checks of single cases"}
+    checks = {"contract", "sanitizer", "widths"}
+    if not isinstance(data, dict) or not {"device", "commit", "date"} <= data.keys():
+        return None
+    if checks <= data.keys() and not data.get("counters"):
+        return "checks of stages"
+    return next((purpose for key, purpose in purposes.items() if key in data), None)
 
 
 def read_one(path, data, report):

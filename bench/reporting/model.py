@@ -123,6 +123,7 @@ class Report:
     sources: list
     points: list
     plans: list
+    left_out: list  # a sentence for each file that says nothing about speed or bytes
 
     @property
     def timed(self):
