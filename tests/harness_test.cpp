@@ -3,11 +3,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <limits>
+#include <new>
 #include <thread>
 
 #include "catch.hpp"
@@ -23,6 +26,7 @@
 #include "harness/usage_error.hpp"
 #include "numerics/dtype.hpp"
 #include "numerics/input.hpp"
+#include "numerics/parallel.hpp"
 #include "numerics/reference.hpp"
 #include "numerics/verify.hpp"
 #include "simt/device.hpp"
@@ -274,6 +278,43 @@ TEST_CASE("the reference follows the definition and the rule for special rows", 
   CHECK(std::isnan(y[1]));
   std::vector<double> none;
   CHECK_FALSE(reference_row(none, none).special);
+}
+
+TEST_CASE("threads share a long row, and the result does not depend on how many", "[reference][T03]") {
+  const host_matrix x = make_input("normal", 3, dtype::f32, 1, 200001, 200001);
+  std::vector<double> in(x.cols), alone(x.cols), shared(x.cols);
+  for (std::int64_t j = 0; j < x.cols; ++j) in[j] = x.at(0, j);
+  const row_facts a = reference_row(in, alone, 1);
+  for (const int threads : {2, 5}) {
+    const row_facts b = reference_row(in, shared, threads);
+    CHECK((b.sum == a.sum && b.maximum == a.maximum && b.mean_distance == a.mean_distance));
+    CHECK(shared == alone);
+  }
+  in.back() = nan_value;
+  CHECK(reference_row(in, shared, 2).special);
+  CHECK(std::isnan(shared.front()));
+
+  host_matrix y = right_answer(x);
+  CHECK(verify(x, y, depth).pass);
+  y.set(0, 200000, 0);
+  y.set(0, 66000, 0);
+  const verdict v = verify(x, y, depth);
+  CHECK((v.failures == 2 && v.rows_checked == 1 && v.elements == 200001));
+  CHECK(v.worst.col == 66000);
+}
+
+TEST_CASE("a shared loop does each piece once and passes on what a piece threw", "[parallel]") {
+  for (const int threads : {1, 3}) {
+    std::vector<std::atomic<int>> done(1000);
+    parallel_for(1000, threads, [&](std::int64_t i) { ++done[i]; });
+    CHECK(std::all_of(done.begin(), done.end(), [](const auto& n) { return n == 1; }));
+    const auto trip = [](std::int64_t i) {
+      if (i == 500) throw std::bad_alloc();
+    };
+    CHECK_THROWS_AS(parallel_for(1000, threads, trip), std::bad_alloc);
+  }
+  parallel_for(0, 4, [](std::int64_t) { FAIL("there is no piece"); });
+  CHECK(threads_for(0) == 1);
 }
 
 TEST_CASE("storage types round to nearest even and know their ulp", "[dtype]") {

@@ -45,5 +45,16 @@ int main() {
   }
   // The refused launch leaves no error behind that a later call would report.
   SIMT_CHECK(simt::synchronize());
+  // An error that the caller has not looked at yet is not the launch's, and stays for the caller.
+  float* p = nullptr;
+  SIMT_CHECK(cudaMalloc(&p, sizeof(float)));
+  void* none = nullptr;
+  const simt::status earlier = cudaMalloc(&none, std::size_t{1} << 60);
+  simt::launch(write_one, {1, 1}, p);
+  const bool kept = cudaGetLastError() == earlier && earlier != simt::success;
+  std::printf("%s: an earlier error stays for the caller\n", kept ? "ok" : "FAILED");
+  failures += !kept;
+  SIMT_CHECK(simt::synchronize());
+  SIMT_CHECK(cudaFree(p));
   return failures == 0 ? 0 : 1;
 }

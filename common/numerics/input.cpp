@@ -7,7 +7,8 @@
 #include <limits>
 #include <numbers>
 #include <stdexcept>
-#include <thread>
+
+#include "numerics/parallel.hpp"
 
 namespace softmax {
 namespace {
@@ -172,22 +173,20 @@ host_matrix make_input(const std::string& text, std::uint64_t seed, dtype type, 
   host_matrix m(type, rows, cols, ld);
   if (rows == 0 || cols == 0) return m;
   // By elements, not by rows: a single long row is shared too.
-  const auto fill = [&](std::int64_t begin, std::int64_t end) {
-    while (begin < end) {
-      const std::int64_t row = begin / cols;
+  const std::int64_t elements = rows * cols;
+  constexpr std::int64_t piece = 1 << 14;
+  const std::int64_t pieces = (elements - 1) / piece + 1;
+  parallel_for(pieces, threads_for(pieces), [&](std::int64_t i) {
+    std::int64_t at = i * piece;
+    const std::int64_t end = std::min(elements, at + piece);
+    while (at < end) {
+      const std::int64_t row = at / cols;
       const std::uint64_t row_key = mix(mix(seed) ^ 3 * mix(static_cast<std::uint64_t>(row)));
       const std::int64_t row_end = std::min(end, (row + 1) * cols);
-      for (std::int64_t col = begin - row * cols; begin < row_end; ++begin, ++col)
+      for (std::int64_t col = at - row * cols; at < row_end; ++at, ++col)
         m.set(row, col, value({row, col, rows, cols, row_key}));
     }
-  };
-  const std::int64_t elements = rows * cols, cores = std::max(1u, std::thread::hardware_concurrency());
-  std::vector<std::jthread> threads;
-  const std::int64_t share = (elements - 1) / cores + 1;
-  for (std::int64_t begin = share; begin < elements; begin += share)
-    threads.emplace_back([&fill, begin, end = std::min(elements, begin + share)] { fill(begin, end); });
-  fill(0, std::min(elements, share));
-  threads.clear();  // waits: the padding comes last
+  });
   m.fill_padding();
   return m;
 }

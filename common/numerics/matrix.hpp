@@ -1,6 +1,7 @@
 #pragma once
 /// @file
 /// A matrix on the host.
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -32,6 +33,12 @@ struct host_matrix {
   void fill_padding() {
     for (std::int64_t row = 0; row < rows; ++row)
       for (std::int64_t col = cols; col < ld; ++col) set(row, col, __builtin_nan(""));
+  }
+  /// A copy of the first `count` rows, at most all of them.
+  host_matrix first_rows(std::int64_t count) const {
+    host_matrix part(type, std::min(count, rows), cols, ld);
+    std::copy_n(data.begin(), part.data.size(), part.data.begin());
+    return part;
   }
   /// An element, exactly. Indices are not checked.
   double at(std::int64_t row, std::int64_t col) const { return load(type, data.data(), row * ld + col); }

@@ -17,6 +17,7 @@ struct row_facts {
 /// y = exp(x - max(x)) / sum(exp(x - max(x))) in fp64, the sum compensated (Neumaier 1974).
 /// x and y have the same length; an empty row gives an empty result.
 /// A row with a NaN or +inf, or wholly -inf, is NaN in every column, as in PyTorch's torch.softmax.
-row_facts reference_row(std::span<const double> x, std::span<double> y);
+/// `threads` threads share a long row; the result is the same, bit by bit, for any number of them.
+row_facts reference_row(std::span<const double> x, std::span<double> y, int threads = 1);
 
 }  // namespace softmax

@@ -3,11 +3,10 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
-#include <exception>
 #include <mutex>
-#include <thread>
 #include <utility>
 
+#include "numerics/parallel.hpp"
 #include "numerics/reference.hpp"
 
 #ifdef __FAST_MATH__
@@ -30,11 +29,12 @@ bool more_telling(const element_report& a, const element_report& b) {
   return left > right || (left == right && a_first);
 }
 
-void judge(const host_matrix& y, std::int64_t row, const std::vector<double>& x,
-           const std::vector<double>& want, const row_facts& facts, const error_model& errors, verdict& v) {
-  ++v.rows_checked;
-  v.special_rows += facts.special;
-  for (std::int64_t col = 0; col < y.cols; ++col) {
+/// Columns begin to end - 1 of one row.
+verdict judge(const host_matrix& y, std::int64_t row, std::int64_t begin, std::int64_t end,
+              const std::vector<double>& x, const std::vector<double>& want, const row_facts& facts,
+              const error_model& errors) {
+  verdict v;
+  for (std::int64_t col = begin; col < end; ++col) {
     element_report e{.row = row, .col = col, .got = y.at(row, col), .want = want[col]};
     const double distance = facts.maximum - x[col];
     const double ulp = ulp_at(y.type, e.want);
@@ -60,14 +60,11 @@ void judge(const host_matrix& y, std::int64_t row, const std::vector<double>& x,
     if (!failed) v.largest_ulp = std::max(v.largest_ulp, e.ulp);
     if (more_telling(e, v.worst)) v.worst = e;
   }
-}
-
-/// Threads that check `rows` rows.
-std::int64_t threads_for(std::int64_t rows) {
-  return std::min<std::int64_t>(std::max(1u, std::thread::hardware_concurrency()), rows);
+  return v;
 }
 
 constexpr std::int64_t ends_checked = 8;  // rows at either end that every sample holds
+constexpr std::int64_t piece_length = 1 << 16;  // columns of a long row that one thread judges at a time
 
 bool takes_all(row_choice choice, std::int64_t rows) { return choice.rows < 0 || choice.rows >= rows; }
 
@@ -79,6 +76,33 @@ void merge(verdict& into, const verdict& from) {
   into.special_rows += from.special_rows;
   into.zero_output_would_fail += from.zero_output_would_fail;
   into.largest_ulp = std::max(into.largest_ulp, from.largest_ulp);
+}
+
+struct row_buffers {
+  std::vector<double> x, want;
+};
+
+verdict check_row(const host_matrix& x, const host_matrix& y, std::int64_t row, const error_model& errors,
+                  row_buffers& buffers, int threads) {
+  const auto in_pieces = [&](const auto& work) {
+    parallel_for((x.cols - 1) / piece_length + 1, threads, [&](std::int64_t piece) {
+      work(piece * piece_length, std::min(x.cols, (piece + 1) * piece_length));
+    });
+  };
+  in_pieces([&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t col = begin; col < end; ++col) buffers.x[col] = x.at(row, col);
+  });
+  const row_facts facts = reference_row(buffers.x, buffers.want, threads);
+  verdict v;
+  std::mutex guard;
+  in_pieces([&](std::int64_t begin, std::int64_t end) {
+    const verdict of_piece = judge(y, row, begin, end, buffers.x, buffers.want, facts, errors);
+    const std::scoped_lock lock(guard);
+    merge(v, of_piece);
+  });
+  v.rows_checked = 1;
+  v.special_rows = facts.special;
+  return v;
 }
 
 }  // namespace
@@ -147,35 +171,18 @@ verdict verify(const host_matrix& x, const host_matrix& y, const error_model& er
   const bool all = takes_all(choice, x.rows);
   const std::vector<std::int64_t> sample = all ? std::vector<std::int64_t>() : chosen_rows(choice, x.rows);
   const std::int64_t count = all ? x.rows : static_cast<std::int64_t>(sample.size());
+  // Where there are fewer rows than cores, several threads share a row.
+  const int at_once = threads_for(count), threads_a_row = threads_for(INT64_MAX) / at_once;
   std::mutex guard;
   std::atomic<std::int64_t> next{0};
-  std::exception_ptr trouble;  // of one of the threads
-  const auto check_rows = [&] {
-    std::vector<double> in(x.cols), want(x.cols);
+  parallel_for(at_once, at_once, [&](std::int64_t) {
+    row_buffers buffers{std::vector<double>(x.cols), std::vector<double>(x.cols)};
     verdict mine;
-    for (std::int64_t i; (i = next.fetch_add(1)) < count;) {
-      const std::int64_t row = all ? i : sample[i];
-      for (std::int64_t col = 0; col < x.cols; ++col) in[col] = x.at(row, col);
-      const row_facts facts = reference_row(in, want);
-      judge(y, row, in, want, facts, errors, mine);
-    }
+    for (std::int64_t i; (i = next.fetch_add(1)) < count;)
+      merge(mine, check_row(x, y, all ? i : sample[i], errors, buffers, threads_a_row));
     const std::scoped_lock lock(guard);
     merge(total, mine);
-  };
-  const auto work = [&] {
-    try {
-      check_rows();
-    } catch (...) {
-      const std::scoped_lock lock(guard);
-      trouble = std::current_exception();
-    }
-  };
-  {
-    std::vector<std::jthread> threads;
-    for (std::int64_t i = 1; i < threads_for(count); ++i) threads.emplace_back(work);
-    work();
-  }
-  if (trouble) std::rethrow_exception(trouble);
+  });
   total.pass = total.failures == 0;
   return total;
 }

@@ -101,7 +101,28 @@ inline std::string kernel_name(const void* kernel) {
   return "a kernel";
 }
 
-/// The one place where a kernel is launched, so that no launch goes unchecked.
+/// What the runtime wants to know of a launch, without attributes.
+inline cudaLaunchConfig_t launch_configuration(const geometry& g) {
+  cudaLaunchConfig_t c{};
+  c.gridDim = g.grid;
+  c.blockDim = g.block;
+  c.dynamicSmemBytes = g.shared_bytes;
+  c.stream = g.queue;
+  return c;
+}
+
+/// The one place where a kernel is launched, so that no launch goes unchecked. The launch's own answer is
+/// looked at, not the runtime's last error, which may be an earlier one of the caller's.
+template <class... P>
+void launch_checked(const cudaLaunchConfig_t& c, const geometry& g, void (*kernel)(P...), P... args) {
+  if (const status s = cudaLaunchKernelEx(&c, kernel, args...); s != success) {
+    (void)cudaGetLastError();
+    check(s, ("launch of " + kernel_name(reinterpret_cast<const void*>(kernel))).c_str(), g.file, g.line);
+  }
+}
+
+/// Launches a kernel; the arguments become the types of its parameters.
+/// @throws error that names the kernel, the reason and the caller's line
 template <class... P, class... A>
 void launch(void (*kernel)(P...), const geometry& g, A... args) {
   if (noted_launches)
@@ -112,9 +133,7 @@ void launch(void (*kernel)(P...), const geometry& g, A... args) {
     (void)cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel),
                                cudaFuncAttributeMaxDynamicSharedMemorySize,
                                static_cast<int>(g.shared_bytes));  // refused: the launch will say so
-  kernel<<<g.grid, g.block, g.shared_bytes, g.queue>>>(static_cast<P>(args)...);
-  if (const status s = cudaGetLastError(); s != success)
-    check(s, ("launch of " + kernel_name(reinterpret_cast<const void*>(kernel))).c_str(), g.file, g.line);
+  launch_checked(launch_configuration(g), g, kernel, static_cast<P>(args)...);
 }
 
 /// Calls f with the warp width of the current device as a compile-time constant.
@@ -209,17 +228,10 @@ void launch_cluster(void (*kernel)(P...), int blocks, const geometry& g, A... ar
   attribute.id = cudaLaunchAttributeClusterDimension;
   attribute.val.clusterDim.x = static_cast<unsigned>(blocks);
   attribute.val.clusterDim.y = attribute.val.clusterDim.z = 1;
-  cudaLaunchConfig_t c{};
-  c.gridDim = g.grid;
-  c.blockDim = g.block;
-  c.dynamicSmemBytes = g.shared_bytes;
-  c.stream = g.queue;
+  cudaLaunchConfig_t c = launch_configuration(g);
   c.attrs = &attribute;
   c.numAttrs = 1;
-  if (const status s = cudaLaunchKernelEx(&c, kernel, static_cast<P>(args)...); s != success) {
-    (void)cudaGetLastError();
-    check(s, ("launch of " + kernel_name(function)).c_str(), g.file, g.line);
-  }
+  launch_checked(c, g, kernel, static_cast<P>(args)...);
 }
 
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900

@@ -95,15 +95,23 @@ inline std::string kernel_name(const void* kernel) {
   return name ? demangled(name) : "a kernel";
 }
 
-/// The one place where a kernel is launched, so that no launch goes unchecked.
+/// The one place where a kernel is launched, so that no launch goes unchecked. The launch's own answer is
+/// looked at, not the runtime's last error, which may be an earlier one of the caller's. The arguments become
+/// the types of the kernel's parameters. @throws error that names the kernel, the reason and the caller's line
 template <class... P, class... A>
 void launch(void (*kernel)(P...), const geometry& g, A... args) {
   if (noted_launches)
     return noted_launches->push_back({kernel_name(reinterpret_cast<const void*>(kernel)), g.grid.x, g.grid.y,
                                       g.block.x, g.shared_bytes, 1});
-  kernel<<<g.grid, g.block, g.shared_bytes, g.queue>>>(static_cast<P>(args)...);
-  if (const status s = hipGetLastError(); s != success)
-    check(s, ("launch of " + kernel_name(reinterpret_cast<const void*>(kernel))).c_str(), g.file, g.line);
+  const auto* function = reinterpret_cast<const void*>(kernel);
+  const auto start = [&](P... values) {
+    void* pointers[] = {&values..., nullptr};
+    return hipLaunchKernel(function, g.grid, g.block, pointers, g.shared_bytes, g.queue);
+  };
+  if (const status s = start(static_cast<P>(args)...); s != success) {
+    (void)hipGetLastError();
+    check(s, ("launch of " + kernel_name(function)).c_str(), g.file, g.line);
+  }
 }
 
 /// Calls f with the warp width of the current device as a compile-time constant. SIMT_HIP_WARP_SIZE names it

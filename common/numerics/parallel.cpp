@@ -1,0 +1,42 @@
+#include "numerics/parallel.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace softmax {
+
+int threads_for(std::int64_t pieces) {
+  const std::int64_t cores = std::max(1u, std::thread::hardware_concurrency());
+  return static_cast<int>(std::clamp<std::int64_t>(pieces, 1, cores));
+}
+
+void parallel_for(std::int64_t pieces, int threads, const std::function<void(std::int64_t)>& work) {
+  if (threads <= 1 || pieces <= 1) {
+    for (std::int64_t i = 0; i < pieces; ++i) work(i);
+    return;
+  }
+  std::atomic<std::int64_t> next{0};
+  std::exception_ptr trouble;
+  std::mutex guard;
+  const auto take = [&] {
+    try {
+      for (std::int64_t i; (i = next.fetch_add(1)) < pieces;) work(i);
+    } catch (...) {
+      next = pieces;
+      const std::scoped_lock lock(guard);
+      trouble = std::current_exception();
+    }
+  };
+  {
+    std::vector<std::jthread> others;
+    for (std::int64_t t = 1; t < std::min<std::int64_t>(threads, pieces); ++t) others.emplace_back(take);
+    take();
+  }
+  if (trouble) std::rethrow_exception(trouble);
+}
+
+}  // namespace softmax
