@@ -295,6 +295,20 @@ def counters_table(files):
         f"compared, how many differ, and their sums. {one['device']['name']}, driver {one['device']['driver_version']}."
 
 
+def speed_table(speed):
+    """The simulator's speed by host threads, and Oclgrind's beside it."""
+    modes = {"no check": "without checks", "check": "with checks", "by line": "with checks, by source line"}
+    runs = {(r["mode"], r["threads"]): r for r in speed["simulator"]["runs"]}
+    rate = lambda run, digits: f"{run['elements_per_second'] / 1e6:.{digits}f}"
+    rows = [[text, rate(runs[mode, 1], 2), rate(runs[mode, 2], 2), f"{min(runs[mode, 1]['cpu_seconds']):.2f}"] for mode, text in modes.items()]
+    other = speed["oclgrind"]
+    rows.append([f"{other['version']}, `{other['options']}`", *(rate(r, 3) for r in other["runs"]), ""])
+    leads = [f"{lead:.0f}" for lead in speed["lead_over_oclgrind"].values()]
+    return table(["M elements a second", "1 thread", "2 threads", "processor seconds, 1 thread"], rows) + \
+        f"\n\nChecks cost {speed['slowdown_by_checks']:.1f} times the processor time. With checks, two threads are " + \
+        f"{speed['two_threads']:.2f} times as fast as one, and {' and '.join(leads)} times as fast as Oclgrind on as many."
+
+
 def tables():
     """(document, mark) -> text. A table whose file is missing is left out."""
     points, peers = all_stages(), all_peers()
@@ -316,6 +330,8 @@ def tables():
         result[ROOT / "docs/benchmarking.md", "lies"] = lies_table()
     if load("h200_stages.json"):
         result[ROOT / "stages/02_fused_row_block/README.md", "dram"] = dram_table()
+    if speed := load("simulator/speed.json"):
+        result[ROOT / "docs/simulator.md", "speed"] = speed_table(speed)
     if load(f"{MACHINE}_wrong_kernels.json"):
         result[ROOT / "docs/simulator.md", "wrong-kernels"] = wrong_kernels_table()
     for kind, table_of in (("counters", counters_table), ("shared", shared_table)):
