@@ -36,7 +36,8 @@ class call_sets {
                         .x = x,
                         .y = y,
                         .workspace = static_cast<float*>(hold(scratch, "workspace")),
-                        .shape = p.shape});
+                        .shape = p.shape,
+                        .plan = p.plan});
     }
   }
   const std::vector<stage_call>& calls() const { return calls_; }
@@ -124,7 +125,8 @@ measured measure_unguarded(const bench_point& p, const stage_info& stage, chosen
   const double first_call = since(begin);
   m.check = check_sample(machine, stage, p, first);
   if (device.simulated)
-    m.counted = hold_against_model(simt::records(), fitted(stage, p.shape, p.type, 0), p.shape, p.type);
+    m.counted = hold_against_model(
+        simt::records(), fitted(stage, p.shape, p.type, device.facts.cluster_blocks), p.shape, p.type);
   if (!m.check.pass) {
     m.problem = wrong_text(m.check, "before");
     return m;

@@ -24,6 +24,7 @@ struct bench_point {
   std::string lie;  ///< empty or "none": every rule is kept
   bool warm = false;  ///< time on one set of buffers, so that the cache may serve what fits
   int samples = 25;
+  launch_plan plan{};  ///< for stages that take one
 };
 
 struct measured {

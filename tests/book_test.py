@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+from concurrent.futures import ThreadPoolExecutor
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlparse
@@ -254,22 +255,26 @@ class InABrowser(unittest.TestCase):
     def tearDownClass(cls):
         cls.browser.close()
 
-    def test_every_page_opens_in_light_and_dark_wide_and_narrow(self):
-        """Listings of headers and members look all alike: they are opened in two of the four ways."""
-        papers = {}
+    def opened(self, browser, dark):
+        """Opens the pages, wide and narrow. Returns the colours of their paper. Listings of headers and members look all alike: they
+        are opened in two of the four ways."""
+        papers = set()
         for width in (1280, 390):
-            for dark in (False, True):
-                self.browser.show_as(width, 900, dark)
-                for name in PAGES:
-                    if re.search(r"_source\.html$|-members\.html$|^dir_", name) and dark != (width == 390):
-                        continue
-                    where = f"{name}, {width} wide, {'dark' if dark else 'light'}"
-                    self.assertEqual(self.browser.open(HTML / name), [], where)
-                    wide, paper = self.browser.value(
-                        "[document.documentElement.scrollWidth, getComputedStyle(document.body).backgroundColor]")
-                    self.assertLessEqual(wide, width, f"{where}: scrolls sideways")
-                    papers.setdefault(dark, set()).add(paper)
-        self.assertFalse(papers[True] & papers[False], papers)
+            browser.show_as(width, 900, dark)
+            for name in PAGES:
+                if re.search(r"_source\.html$|-members\.html$|^dir_", name) and dark != (width == 390):
+                    continue
+                where = f"{name}, {width} wide, {'dark' if dark else 'light'}"
+                self.assertEqual(browser.open(HTML / name), [], where)
+                wide, paper = browser.value("[document.documentElement.scrollWidth, getComputedStyle(document.body).backgroundColor]")
+                self.assertLessEqual(wide, width, f"{where}: scrolls sideways")
+                papers.add(paper)
+        return papers
+
+    def test_every_page_opens_in_light_and_dark_wide_and_narrow(self):
+        with Browser(find_browser()) as other, ThreadPoolExecutor(2) as both:
+            light, dark = both.map(self.opened, (self.browser, other), (False, True))
+        self.assertFalse(light & dark, light | dark)
 
     def answer(self, number_of_question, text):
         self.browser.value(f"""(() => {{

@@ -1,5 +1,6 @@
 // Runs the contract of one stage on the backend named in SOFTMAX_TEST_BACKEND. Where there is no such device
-// it says SKIP and exits with 77, which CTest shows as skipped, never as passed.
+// it says SKIP and exits with 77, which CTest shows as skipped, never as passed. SOFTMAX_TEST_CLUSTERS=16
+// gives the simulated device clusters of 16 blocks.
 #if !__has_include(<catch2/catch_all.hpp>)
 #define CATCH_CONFIG_RUNNER
 #endif
@@ -11,6 +12,7 @@
 
 #include "catch.hpp"
 #include "simt/error.hpp"
+#include "simt/sim/control.hpp"
 #include "test_backend.hpp"
 
 namespace {
@@ -42,6 +44,8 @@ int main(int argc, char** argv) {
     std::printf("SKIP: this program was built without the backend %s\n", name.c_str());
     return skipped;
   }
+  if (const char* blocks = std::getenv("SOFTMAX_TEST_CLUSTERS"))
+    simt::configuration().cluster_blocks = std::atoi(blocks);
   try {
     state().device = state().machine->open(0);
   } catch (const simt::no_device& problem) {

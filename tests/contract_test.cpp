@@ -79,7 +79,9 @@ outcome check(const host_matrix& x, std::int64_t ld_out = -1, std::int64_t offse
   CHECK(v.elements == x.rows * x.cols);
   CHECK(o.damage == "");
   if (test_machine().name() == "sim")
-    CHECK(hold_against_model(o.launches, fitted(this_stage(), s, x.type, 0), s, x.type).mismatch == "");
+    CHECK(hold_against_model(o.launches, fitted(this_stage(), s, x.type, test_device().cluster_blocks), s,
+                             x.type)
+              .mismatch == "");
   return o;
 }
 
@@ -103,7 +105,8 @@ class launches_alone {
   launches_alone(const launches_alone&) = delete;
   std::vector<simt::launch_record> of(std::int64_t rows, std::int64_t cols, const launch_plan& plan = {}) {
     simt::clear_records();
-    test_machine().run({.shape = {rows, cols, cols, cols}, .plan = plan});
+    static float workspace;  // somewhere: nothing runs
+    test_machine().run({.workspace = &workspace, .shape = {rows, cols, cols, cols}, .plan = plan});
     return simt::records();
   }
 
@@ -177,7 +180,7 @@ TEST_CASE("a model that is off by one M is found out, kernel by kernel", "[ledge
   const host_matrix x = make_input("normal", 1, dtype::f32, 7, 33, 33);
   const outcome o = run(x);
   const matrix_shape s{7, 33, 33, 33};
-  const stage_info stage = fitted(this_stage(), s, dtype::f32, 0);
+  const stage_info stage = fitted(this_stage(), s, dtype::f32, test_device().cluster_blocks);
   CHECK(hold_against_model(o.launches, stage, s, dtype::f32).mismatch == "");
   for (std::size_t k = 0; k < stage.launches.size(); ++k)
     for (element_count kernel_model::*field : {&kernel_model::reads_storage, &kernel_model::reads_f32,
@@ -683,7 +686,8 @@ TEST_CASE("every launch is one that each GPU takes, however many rows there are 
                            1100000000L, 2200000000L, 1L << 40})
       for (std::int64_t n : {1L, 2L, 500L, 1024L, 2049L, fit(20000), fit(200000)}) {
         const std::vector<simt::launch_record> launches = look.of(m, n);
-        CHECK(launches.size() == fitted(this_stage(), {m, n, n, n}, dtype::f32, 0).launches.size());
+        const stage_info fit = fitted(this_stage(), {m, n, n, n}, dtype::f32, test_device().cluster_blocks);
+        CHECK(launches.size() == fit.launches.size());
         for (const simt::launch_record& launch : launches) {
           INFO(m << "x" << n << " " << launch.instance << " grid " << launch.grid << " block "
                  << launch.block);
@@ -725,7 +729,8 @@ TEST_CASE("every width has a kernel that holds it, and every kernel its widths [
     }
     std::set<std::string> named;
     for (const std::string& instance : entered) named.insert(instance.substr(0, instance.find('<')));
-    for (const kernel_model& k : fitted(this_stage(), {5, 1, 1, 1}, dtype::f32, 0).launches)
+    for (const kernel_model& k :
+         fitted(this_stage(), {5, 1, 1, 1}, dtype::f32, test_device().cluster_blocks).launches)
       CHECK(named.count(k.kernel) == 1);
     std::set<std::pair<int, int>> expected;
     if (this_stage().number == "02")

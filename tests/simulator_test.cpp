@@ -12,60 +12,10 @@
 #include "catch.hpp"
 #include "kernels/block.cuh"
 #include "simt/simt.hpp"
+#include "simulator_fixture.hpp"
 #include "source_line.hpp"
 
 namespace {
-
-/// Restores the simulator's settings when a test ends.
-class settings_guard {
- public:
-  explicit settings_guard(int warp_size) : saved_(simt::configuration()) {
-    simt::configuration().warp_size = warp_size;
-    simt::clear_records();
-  }
-  ~settings_guard() { simt::configuration() = saved_; }
-
- private:
-  simt::settings saved_;
-};
-
-/// Device memory of the test, filled if `values` has any.
-template <class T>
-class memory {
- public:
-  explicit memory(std::size_t count, const char* name = "buffer") : count_(count) {
-    void* p = nullptr;
-    SIMT_CHECK(simt::allocate(&p, count * sizeof(T), name));
-    p_ = static_cast<T*>(p);
-  }
-  memory(const std::vector<T>& values, const char* name = "buffer") : memory(values.size(), name) {
-    SIMT_CHECK(simt::copy_to_device(p_, values.data(), values.size() * sizeof(T)));
-  }
-  ~memory() {
-    if (p_) (void)simt::release(p_);
-  }
-  memory(const memory&) = delete;
-  T* get() const { return p_; }
-  void free() {
-    SIMT_CHECK(simt::release(p_));
-    p_ = nullptr;
-  }
-  std::vector<T> fetch() const {
-    std::vector<T> values(count_);
-    SIMT_CHECK(simt::copy_to_host(values.data(), p_, count_ * sizeof(T)));
-    return values;
-  }
-
- private:
-  T* p_ = nullptr;
-  std::size_t count_;
-};
-
-std::vector<float> ramp(std::size_t n) {
-  std::vector<float> v(n);
-  std::iota(v.begin(), v.end(), 0.0f);
-  return v;
-}
 
 // --- kernels with one fault each, and their right twins
 // -------------------------------------------------------------
@@ -334,31 +284,11 @@ __global__ void barrier_for_warps(float* out) {
 }
 
 /// Runs something that must fault, and returns the fault.
-template <class F>
-simt::fault fault_of(F&& run) {
-  try {
-    run();
-  } catch (const simt::fault& f) {
-    return f;
-  }
-  FAIL("no fault was reported");
-  throw 0;
-}
-
 const char* const this_file = "tests/simulator_test.cpp";
 
 void check_fault(const simt::fault& f, simt::fault_kind kind, const std::string& kernel,
                  const std::string& marker) {
-  INFO(f.what());
-  CHECK(simt::to_string(f.kind) == std::string(simt::to_string(kind)));
-  CHECK(f.kernel == kernel);
-  CHECK(f.file == this_file);
-  CHECK(f.line == line_of(this_file, marker));
-  // The report: what and where, who and what with, what to change.
-  const std::string text = f.what();
-  CHECK(std::count(text.begin(), text.end(), '\n') == 2);
-  CHECK(text.find("thread (") != std::string::npos);
-  CHECK(text.find("block (") != std::string::npos);
+  check_fault_in(this_file, f, kind, kernel, marker);
 }
 
 /// Each thread gets what its group of Group neighbours adds up to, `times` times in a row.

@@ -36,6 +36,7 @@ struct options {
   std::string gpu = "h200";  ///< that the simulator stands for
   int index = 0;  ///< of the device, from 0
   int threads = 0;  ///< host threads of the simulator; 0: one a core
+  bool clusters = false;  ///< the simulated GPU has clusters, of 16 blocks
   launch_plan plan{};  ///< --warps and --rows-per-block
   bool tune = false;  ///< try plans instead of running one
   std::string pitfall;  ///< show this mistake instead

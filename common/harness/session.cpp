@@ -111,7 +111,8 @@ run_result run_one(const planned_run& p, const host_matrix& x, const options& o,
     if (!r.damage.empty() || r.differing_repeat) break;
   }
   if (device.simulated && o.watch)
-    r.counted = hold_against_model(simt::records(), fitted(stage, p.shape, p.type, 0), p.shape, p.type);
+    r.counted = hold_against_model(
+        simt::records(), fitted(stage, p.shape, p.type, device.facts.cluster_blocks), p.shape, p.type);
   r.check = verify(x, y, errors_of(stage, p.shape), o.check);
   if (r.pass() && o.time && !device.simulated && p.shape.rows > 0 && p.shape.cols > 0) {
     try {
@@ -153,6 +154,7 @@ chosen_device choose_device(const options& o, std::vector<std::unique_ptr<backen
         simt::configuration().warp_size = find_gpu(o.gpu)->warp_size;
         simt::configuration().shared_bytes = find_gpu(o.gpu)->shared_per_block;
         simt::configuration().workers = o.threads;
+        simt::configuration().cluster_blocks = o.clusters ? 16 : 0;
         simt::configuration().check = o.watch;
         simt::configuration().by_line = !o.profile.empty();
       }

@@ -17,8 +17,8 @@ namespace softmax {
 namespace {
 
 constexpr int samples = 15;
-// Elements of the first rows, on which each plan is checked before all rows are timed: to fetch a large matrix
-// for each of two dozen plans takes far longer than the calls.
+// Elements of the first rows, on which each plan is checked before all rows are timed: to fetch a large
+// matrix for each of two dozen plans takes far longer than the calls.
 constexpr std::int64_t checked_elements = 1 << 22;
 // A thread keeps its columns in registers, and about two dozen values beside them. An estimate, for the model
 // alone.

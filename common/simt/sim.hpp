@@ -119,8 +119,18 @@ std::string launch_name(const void* kernel);
 /// Runs `invoke(kernel, arguments)` in every thread of the grid, and returns when all are done.
 /// @throws fault when a thread does what a GPU would not survive or not notice
 /// @throws error when the geometry is none that a GPU takes
-void run_grid(const void* kernel, const geometry& g, void (*invoke)(const void*, const void*),
-              const void* arguments, std::size_t argument_bytes);
+void run_grid(const void* kernel, const geometry& g, int cluster_blocks,
+              void (*invoke)(const void*, const void*), const void* arguments, std::size_t argument_bytes);
+
+template <class... P, class... A>
+void launch_grid(void (*kernel)(P...), const geometry& g, int cluster_blocks, A... args) {
+  const std::tuple<P...> bound(static_cast<P>(args)...);
+  const auto invoke = [](const void* k, const void* a) {
+    std::apply(reinterpret_cast<void (*)(P...)>(const_cast<void*>(k)),
+               *static_cast<const std::tuple<P...>*>(a));
+  };
+  run_grid(reinterpret_cast<const void*>(kernel), g, cluster_blocks, invoke, &bound, sizeof bound);
+}
 
 /// The one place where a kernel is launched, so that no launch goes unchecked.
 template <class... P, class... A>
@@ -128,12 +138,7 @@ void launch(void (*kernel)(P...), const geometry& g, A... args) {
   if (noted_launches)
     return noted_launches->push_back({launch_name(reinterpret_cast<const void*>(kernel)), g.grid.x, g.grid.y,
                                       g.block.x, g.shared_bytes, 1});
-  const std::tuple<P...> bound(static_cast<P>(args)...);
-  const auto invoke = [](const void* k, const void* a) {
-    std::apply(reinterpret_cast<void (*)(P...)>(const_cast<void*>(k)),
-               *static_cast<const std::tuple<P...>*>(a));
-  };
-  run_grid(reinterpret_cast<const void*>(kernel), g, invoke, &bound, sizeof bound);
+  launch_grid(kernel, g, 1, args...);
 }
 
 /// Calls f with the simulated warp width as a compile-time constant.
@@ -214,27 +219,27 @@ std::uint32_t pack_pair(float low, float high) {
 /// 2^x, to 2 ulp.
 inline float exp2(float x) { return ::exp2f(x); }
 
-/// A cluster is a group of blocks that run at the same time and can write to each other's shared memory.
-/// Here each block is a cluster of its own.
-inline int most_cluster_blocks() { return 0; }
+/// A cluster is a group of blocks that run at the same time and can write to each other's shared memory. The
+/// most blocks of one; 0 if the device has no clusters.
+inline int most_cluster_blocks() { return configuration().cluster_blocks; }
 
-/// Launches clusters of one block.
+/// Launches clusters of `blocks` blocks; the grid is a multiple of that.
 template <class... P, class... A>
-void launch_cluster(void (*kernel)(P...), int, const geometry& g, A... args) {
-  launch(kernel, g, args...);
+void launch_cluster(void (*kernel)(P...), int blocks, const geometry& g, A... args) {
+  if (noted_launches)
+    return noted_launches->push_back({launch_name(reinterpret_cast<const void*>(kernel)), g.grid.x, g.grid.y,
+                                      g.block.x, g.shared_bytes, blocks});
+  launch_grid(kernel, g, blocks, args...);
 }
 
 inline constexpr bool clusters_here = true;
-inline unsigned cluster_id() { return blockIdx.x; }
-inline unsigned cluster_count() { return gridDim.x; }
-inline int cluster_blocks() { return 1; }
-inline int cluster_rank() { return 0; }
-inline void cluster_arrive() {}
-inline void cluster_wait() { __syncthreads(); }
-inline void store_pair(void* p, int, float a, float b) {
-  static_cast<float*>(p)[0] = a;
-  static_cast<float*>(p)[1] = b;
-}
+[[gnu::const]] unsigned cluster_id() noexcept;
+[[gnu::const]] unsigned cluster_count() noexcept;
+[[gnu::const]] int cluster_blocks() noexcept;
+[[gnu::const]] int cluster_rank() noexcept;
+void cluster_arrive();
+void cluster_wait(const char* file = __builtin_FILE(), int line = __builtin_LINE());
+void store_pair(void* p, int rank, float a, float b);
 
 void* dynamic_shared_memory() noexcept;
 /// The block's dynamic shared memory, as many bytes as the launch asked for.

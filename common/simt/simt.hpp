@@ -4,6 +4,7 @@
 /// The one header a kernel includes. CUDA and HIP spell most of the language alike (`__global__`, `threadIdx`,
 /// `__shared__`, `__syncthreads`), and kernels use that spelling directly. This layer wraps only what differs,
 /// with the same names in the same order in each backend file: `diff cuda.hpp hip.hpp` is a porting guide.
+/// What waits for data in place of threads, on sm_90 alone, is in simt/async.hpp.
 ///
 /// | host                                                      | device                                   |
 /// |-----------------------------------------------------------|------------------------------------------|

@@ -327,6 +327,8 @@ std::pair<std::string, std::string> explain_fault(const simt::fault& f) {
     case simt::fault_kind::divergent_shuffle:
       if (text.find("but a warp has") != std::string::npos) return {"64-lanes-on-warp32", detail};
       return {"divergent-shuffle", detail.substr(0, detail.find_first_of(";,"))};
+    case simt::fault_kind::deadlock:
+      return {"deadlock", detail};
   }
   return {"fault", detail};
 }

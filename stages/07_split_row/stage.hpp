@@ -1,5 +1,5 @@
-// What stage 07 says about itself. The byte model of the two launches is checked against the simulator's
-// count at every run; that of clusters is not, as the simulator has none.
+// What stage 07 says about itself. The byte model, of the two launches and of clusters, is checked against
+// the count of the simulator at every run.
 #include <cmath>
 
 #include "harness/stage_info.hpp"

@@ -34,6 +34,7 @@ struct settings {
   bool by_line = false;  ///< fill launch_record::lines and what stands beside it; slower
   std::vector<traced_row> trace;  ///< record the steps of the warps that work on these rows; empty: none
   std::size_t shared_bytes = 227 * 1024;  ///< most shared memory a block may ask for
+  int cluster_blocks = 0;  ///< most blocks of a cluster, at most 16; 0: none, as on most GPUs
   std::function<void(double)>
       on_progress;  ///< called now and then with the finished share of a launch, 0 to 1
 };
@@ -126,6 +127,7 @@ enum class fault_kind {
   divergent_barrier,
   divergent_shuffle,
   race,
+  deadlock,
 };
 /// "out-of-bounds access", for reports.
 const char* to_string(fault_kind);

@@ -11,6 +11,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <deque>
 #include <exception>
 #include <memory>
 #include <mutex>
@@ -68,6 +69,7 @@ device find_device(int index) {
   d.warp_size = configuration().warp_size;
   d.threads_per_multiprocessor = detail::max_threads_per_block;
   d.shared_bytes_per_block = configuration().shared_bytes;
+  d.cluster_blocks = configuration().cluster_blocks;
   d.memory_bytes = free_memory();
   return d;
 }
@@ -270,6 +272,7 @@ void worker::drop_fibers() {
     new (&l.fiber) std::optional<boost::context::fiber>();
     new (&l.scheduler) std::optional<boost::context::fiber>();
     l.started = false;
+    l.state = lane_state::exited;
     l.stack = {};
     forget_stack(stack_of(l), stack_bytes);
   }
@@ -467,6 +470,12 @@ std::optional<fault_info> worker::run_until_all_wait() {
         waiting += at_warp_operation(l);
       }
       if (waiting == 0) break;
+      // Some may come later, when their bytes have.
+      const bool all_here = waiting_for_others_ == 0 ||
+                            std::none_of(&lanes_[w.first], &lanes_[w.first] + w.count, [](const lane& l) {
+                              return l.state == lane_state::at_byte_barrier;
+                            });
+      if (!all_here) break;
       const lane* first = nullptr;
       bool same_place = true;
       for (int i = 0; i < w.count; ++i) {
@@ -565,15 +574,16 @@ std::optional<fault_info> worker::run_block(std::uint64_t block) {
     w.in_row = w.touched_row = w.touched_other_row = false;
     w.steps.clear();
   }
+  waiting_for_others_ = arrived_threads_ = 0;
+  passed_ = 0;
+  barriers_.clear();
+  under_way_.clear();
+  abandoned_ = group->take(rank) == cluster_group::turn::abandoned;
   busy = this;
   std::optional<fault_info> found;
-  for (bool done = false; !done && !found;) {
-    found = run_until_all_wait();
-    if (!found && unwritten_ && unwritten_->where == space::shared) found = unwritten_;
-    if (!found) found = meet_at_barrier(done);
-  }
+  if (!abandoned_) found = run_threads();
   busy = nullptr;
-  completed_ = !found;
+  completed_ = !found && !abandoned_;
   // What was read before anybody wrote it comes first, unless a race says why nobody had: in shared memory
   // one since the last barrier, in global memory one at the same place.
   const auto explains = [&](const fault_info& race) {
@@ -582,26 +592,67 @@ std::optional<fault_info> worker::run_block(std::uint64_t block) {
                                                    unwritten_->address < race.address + race.size));
   };
   if (unwritten_ && !(found && explains(*found))) found = unwritten_;
-  if (completed_) {
-    finish_block();
-  } else {
-    // The block is abandoned where it stands: its fibers are dropped, not unwound, and their stacks used
-    // again.
-    drop_fibers();
-    for (warp& w : warps_) w.log.discard();
+  if (!completed_) {
+    abandon_block();
+    group->abandon();
+    return abandoned_ ? std::nullopt : found;
+  }
+  finish_block();
+  if (job->cluster_blocks > 1) group->leave(rank);
+  return found;
+}
+
+/// Runs the threads of the block until all have left. @returns their first fault, if any
+std::optional<fault_info> worker::run_threads() {
+  std::optional<fault_info> found;
+  bool ready = true, went_on = false;
+  for (bool done = false; !done && !found && !abandoned_;) {
+    if (ready) {
+      found = run_until_all_wait();
+      went_on = true;
+    }
+    if (!found && unwritten_ && unwritten_->where == space::shared) found = unwritten_;
+    if (found) break;
+    if (waiting_for_others_ > 0) {
+      deliver();
+      found = wake(ready);
+      if (ready || found) continue;
+      const cluster_group::turn turn = group->pass(rank, went_on);
+      went_on = false;
+      abandoned_ = turn == cluster_group::turn::abandoned;
+      if (turn == cluster_group::turn::stuck) found = stuck_fault();
+    } else {
+      found = meet_at_barrier(done);
+      if (done && !found) found = lost_bytes();
+      ready = true;
+    }
   }
   return found;
 }
 
 void worker::access(const void* pc, std::uintptr_t address, unsigned size, bool write) {
+  if (!check_global(pc, address, size, write)) return;
+  note(pc, address, size, write, space::global);
+  for (const traced_row& row : job->trace) {
+    if (address - row.matrix_begin >= row.matrix_end - row.matrix_begin) continue;
+    warp& w = warps_[current->warp];
+    (address - row.begin < row.end - row.begin ? w.touched_row : w.touched_other_row) = true;
+  }
+}
+
+/// Global memory; anything else is handed on. @returns true if the address is in a device buffer
+bool worker::check_global(const void* pc, std::uintptr_t address, unsigned size, bool write) {
   const buffer_region* r = nullptr;
   for (const buffer_region* candidate : recent_)
     if (candidate && address - candidate->map_begin < candidate->map_end - candidate->map_begin)
       r = candidate;
   if (!r) {
-    if (check_shared(pc, address, size, write)) return;
+    if (check_shared(pc, address, size, write)) return false;
     r = find_region(address);
-    if (!r) return check_elsewhere(pc, address, size, write);
+    if (!r) {
+      check_elsewhere(pc, address, size, write);
+      return false;
+    }
     recent_[next_recent_++ % std::size(recent_)] = r;
   }
   fault_info f{.pc = pc, .address = address, .size = size, .write = write, .where = space::global};
@@ -623,7 +674,7 @@ void worker::access(const void* pc, std::uintptr_t address, unsigned size, bool 
         "instead";
     fail(std::move(f));
   }
-  if (address % size != 0) {
+  if (size <= sizeof(vector16) && address % size != 0) {
     f.kind = fault_kind::misaligned;
     f.text = "byte " + std::to_string(offset) + " of " + region_text(*r) + misaligned_text(size);
     f.next = misaligned_advice;
@@ -639,12 +690,7 @@ void worker::access(const void* pc, std::uintptr_t address, unsigned size, bool 
     f.thread = current->linear;
     unwritten_ = std::move(f);
   }
-  note(pc, address, size, write, space::global);
-  for (const traced_row& row : job->trace) {
-    if (address - row.matrix_begin >= row.matrix_end - row.matrix_begin) continue;
-    warp& w = warps_[current->warp];
-    (address - row.begin < row.end - row.begin ? w.touched_row : w.touched_other_row) = true;
-  }
+  return true;
 }
 
 /// Logs an access that is right by itself, and holds it against the others since the last barrier.
@@ -682,15 +728,8 @@ bool worker::check_shared(const void* pc, std::uintptr_t address, unsigned size,
           .where = space::shared,
           .text = "outside every __shared__ array",
           .next = "keep the index below the length of the array"});
-  unsigned char* written = nullptr;
-  const auto dynamic_begin = reinterpret_cast<std::uintptr_t>(dynamic_shared);
-  if (address - tls_begin_ < tls_bytes_ && size <= tls_bytes_ - (address - tls_begin_))
-    written = static_written_.data() + (address - tls_begin_);
-  else if (address - dynamic_begin < job->shared_bytes &&
-           size <= job->shared_bytes - (address - dynamic_begin))
-    written = dynamic_written_.data() + (address - dynamic_begin);
-  else
-    return false;
+  unsigned char* written = written_flags(address, size);
+  if (!written) return false;
   if (address % size != 0)
     fail({.kind = fault_kind::misaligned,
           .pc = pc,
@@ -775,11 +814,13 @@ fault_info race_of_blocks(const block_conflict& c, const launch_job& job) {
   return f;
 }
 
-bool valid(const geometry& g) {
+bool valid(const geometry& g, int cluster_blocks) {
   const std::uint64_t threads = std::uint64_t{g.block.x} * g.block.y * g.block.z;
   return threads >= 1 && threads <= max_threads_per_block && g.block.z <= 64 && g.grid.x >= 1 &&
          g.grid.x <= 0x7fffffffu && g.grid.y >= 1 && g.grid.y <= 65535 && g.grid.z >= 1 &&
-         g.grid.z <= 65535 && g.shared_bytes <= configuration().shared_bytes;
+         g.grid.z <= 65535 && g.shared_bytes <= configuration().shared_bytes && cluster_blocks >= 1 &&
+         cluster_blocks <= std::max(1, configuration().cluster_blocks) &&
+         g.grid.x % static_cast<unsigned>(cluster_blocks) == 0;
 }
 
 }  // namespace
@@ -787,25 +828,33 @@ bool valid(const geometry& g) {
 
 using namespace detail;
 
-void run_grid(const void* kernel, const geometry& g, void (*invoke)(const void*, const void*),
-              const void* arguments, std::size_t argument_bytes) {
-  if (!valid(g))
-    throw error(error_text("launch of " + kernel_name(kernel),
-                           "a block of " + std::to_string(g.block.x) + "x" + std::to_string(g.block.y) + "x" +
-                               std::to_string(g.block.z) + " threads with " + std::to_string(g.shared_bytes) +
-                               " bytes of shared memory in a grid of " + std::to_string(g.grid.x) + "x" +
-                               std::to_string(g.grid.y) + "x" + std::to_string(g.grid.z) + ": " +
-                               describe(status::invalid_configuration),
-                           advice(status::invalid_configuration), g.file, g.line));
+void run_grid(const void* kernel, const geometry& g, int cluster_blocks,
+              void (*invoke)(const void*, const void*), const void* arguments, std::size_t argument_bytes) {
+  if (!valid(g, cluster_blocks))
+    throw error(
+        error_text("launch of " + kernel_name(kernel),
+                   (cluster_blocks > 1 ? "clusters of " + std::to_string(cluster_blocks) + " blocks, " : "") +
+                       "a block of " + std::to_string(g.block.x) + "x" + std::to_string(g.block.y) + "x" +
+                       std::to_string(g.block.z) + " threads with " + std::to_string(g.shared_bytes) +
+                       " bytes of shared memory in a grid of " + std::to_string(g.grid.x) + "x" +
+                       std::to_string(g.grid.y) + "x" + std::to_string(g.grid.z) + ": " +
+                       describe(status::invalid_configuration),
+                   advice(status::invalid_configuration), g.file, g.line));
   const settings& s = configuration();
-  const launch_job job{kernel,         invoke,      arguments, argument_bytes,      g.grid,    g.block,
-                       g.shared_bytes, s.warp_size, s.check,   kernel_name(kernel), s.by_line, s.trace};
+  const launch_job job{kernel,    invoke,         arguments,     argument_bytes, g.grid,
+                       g.block,   g.shared_bytes, s.warp_size,   s.check,        kernel_name(kernel),
+                       s.by_line, s.trace,        cluster_blocks};
   const std::uint64_t blocks = std::uint64_t{g.grid.x} * g.grid.y * g.grid.z;
   const std::uint64_t wanted = s.workers > 0 ? s.workers : std::max(1u, std::thread::hardware_concurrency());
   // Each stack and its guard are two mappings, and Linux gives a process 65530 of them by default.
   constexpr std::uint64_t most_workers = 16;
   const std::uint64_t cores = std::min(wanted, most_workers);
-  const auto count = static_cast<std::size_t>(std::min(blocks, cores));
+  // Each block of a cluster has a worker of its own, though they take turns.
+  const auto in_cluster = static_cast<std::uint64_t>(cluster_blocks);
+  const std::uint64_t clusters = blocks / in_cluster;
+  const std::uint64_t at_once =
+      std::max<std::uint64_t>(1, std::min({clusters, cores, most_workers / in_cluster}));
+  const auto count = static_cast<std::size_t>(at_once * in_cluster);
   launch_record record;
   record.kernel = job.name;
   record.instance = kernel_instance(kernel);
@@ -817,6 +866,13 @@ void run_grid(const void* kernel, const geometry& g, void (*invoke)(const void*,
     return;
   }
   auto& pool = workers(count);
+  std::deque<cluster_group> groups;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (i % in_cluster == 0) groups.emplace_back(cluster_blocks);
+    pool[i]->group = &groups.back();
+    pool[i]->rank = static_cast<int>(i % in_cluster);
+    groups.back().members[i % in_cluster] = pool[i].get();
+  }
 
   std::atomic<std::uint64_t> next{0};
   // Reports must not depend on which worker was faster: of several faults, the one in the first block counts.
@@ -830,7 +886,13 @@ void run_grid(const void* kernel, const geometry& g, void (*invoke)(const void*,
       [[maybe_unused]] const signal_stack stack;
       w.begin(job);
       std::uint64_t done = 0;
-      for (std::uint64_t b; (b = next.fetch_add(1)) < std::min(blocks, first_fault.load());) {
+      const auto pick = [&]() -> std::optional<std::uint64_t> {
+        const std::uint64_t cluster = next.fetch_add(1);
+        if (cluster >= clusters || cluster * in_cluster >= first_fault.load()) return std::nullopt;
+        return cluster;
+      };
+      while (const auto cluster = w.group->next(pick)) {
+        const std::uint64_t b = *cluster * in_cluster + static_cast<std::uint64_t>(w.rank);
         if (auto found = w.run_block(b)) {
           const std::scoped_lock lock(guard);
           // A block that ran to its end read what nobody had written. A later block may write it: go on.
@@ -843,6 +905,7 @@ void run_grid(const void* kernel, const geometry& g, void (*invoke)(const void*,
     } catch (...) {
       const std::scoped_lock lock(guard);
       trouble = std::current_exception();
+      w.group->abandon();
     }
   };
   {
@@ -850,7 +913,11 @@ void run_grid(const void* kernel, const geometry& g, void (*invoke)(const void*,
     try {
       for (std::size_t i = 1; i < count; ++i) threads.emplace_back([&, i] { work(*pool[i], false); });
     } catch (const std::system_error&) {
-      // No more threads to be had: those that run take the blocks.
+      // No more threads to be had: those that run take the blocks, but a cluster needs all of its own.
+      if (in_cluster > 1) {
+        for (cluster_group& g : groups) g.abandon();
+        throw error("The system has no more threads for the blocks of a cluster: use smaller clusters.");
+      }
     }
     work(*pool[0], static_cast<bool>(s.on_progress));
   }

@@ -6,14 +6,18 @@
 #include <array>
 #include <boost/context/fiber.hpp>
 #include <boost/context/preallocated.hpp>
+#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <mutex>
 #include <new>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "simt/async.hpp"
 #include "simt/sim.hpp"
 #include "simt/sim/asan.hpp"
 #include "simt/sim/race.hpp"
@@ -144,7 +148,16 @@ class warp_log {
   std::size_t last_ = 0;
 };
 
-enum class lane_state : unsigned char { ready, at_barrier, at_shuffle, at_warp_barrier, exited, faulted };
+enum class lane_state : unsigned char {
+  ready,
+  at_barrier,
+  at_shuffle,
+  at_warp_barrier,
+  at_cluster_barrier,
+  at_byte_barrier,
+  exited,
+  faulted
+};
 
 struct sync_site {
   const char* file = "";
@@ -187,6 +200,8 @@ struct lane {
   int index = 0;  // within the warp
   unsigned x = 0, y = 0, z = 0;
   sync_site site;
+  const byte_barrier* awaited = nullptr;  // at_byte_barrier: what it waits for
+  unsigned parity = 0;  // likewise: of the phase
   stack_switch stack;
 };
 
@@ -217,6 +232,81 @@ struct launch_job {
   std::string name;  // of the kernel
   bool by_line = false;
   std::vector<traced_row> trace;
+  int cluster_blocks = 1;
+};
+
+class worker;
+
+/// The blocks of a cluster, each on a worker of its own. One runs at a time, until all its threads wait; then
+/// the next one does. So a run is the same each time, and no block disturbs another.
+class cluster_group {
+ public:
+  explicit cluster_group(int blocks) : members(static_cast<std::size_t>(blocks)), left_(members.size()) {}
+
+  std::vector<worker*> members;  // by rank
+
+  /// Called by every member: waits for the others, lets the last one `pick` a cluster, and begins it.
+  /// @returns what was picked; nothing when there is no more to run
+  std::optional<std::uint64_t> next(const std::function<std::optional<std::uint64_t>()>& pick);
+
+  enum class turn { mine, abandoned, stuck };
+  /// Waits until it is the turn of block `rank`.
+  turn take(int rank);
+  /// Lets the other blocks go on, and waits for the next turn. `went_on`: some thread of this block did since
+  /// the last. @returns stuck, and keeps the turn, if no block of the cluster can go on
+  turn pass(int rank, bool went_on);
+  /// The block has run to its end.
+  void leave(int rank);
+  /// The block has a fault: the others stop where they are.
+  void abandon();
+
+  bool has_left(int rank) const { return left_[static_cast<std::size_t>(rank)] != 0; }
+  /// All threads of a block have arrived at the barrier of the cluster.
+  void arrive() {
+    if (++arrived_ < static_cast<int>(members.size())) return;
+    arrived_ = 0;
+    ++phase_;
+  }
+  unsigned phase() const { return phase_; }  // completed barriers
+
+ private:
+  turn wait_for_turn(int rank, std::unique_lock<std::mutex>& lock);
+  void hand_on(int rank);
+
+  std::mutex guard_;
+  std::condition_variable changed_;
+  int turn_ = 0, idle_ = 0, waiting_ = 0;
+  std::vector<char> left_;
+  bool abandoned_ = false;
+  std::uint64_t round_ = 0;
+  std::optional<std::uint64_t> picked_;
+  // Only touched by the block whose turn it is.
+  int arrived_ = 0;
+  unsigned phase_ = 0;
+};
+
+/// A byte_barrier as the simulator knows it.
+struct barrier_state {
+  int arrivals = 0;  // a phase
+  int pending = 0;  // arrivals, in this phase
+  std::int64_t bytes = 0;  // expected and not yet there; less than 0 while they come before they are expected
+  unsigned phase = 0;  // completed phases
+
+  void complete() {
+    if (pending > 0 || bytes != 0) return;
+    pending = arrivals;
+    ++phase;
+  }
+};
+
+/// Bytes on their way into a block's shared memory. They arrive as late as possible.
+struct parcel {
+  std::vector<unsigned char> bytes;
+  std::uintptr_t to = 0;
+  const byte_barrier* barrier = nullptr;
+  std::uint64_t from_block = 0;
+  int from_thread = 0;
+  sync_site site;
 };
 
 /// Runs blocks, one at a time, on one host thread.
@@ -243,11 +333,23 @@ class worker {
   std::uint64_t exchange(exchange_kind kind, value_kind type, int width, std::uint64_t bits, int operand,
                          const char* file, int line);
   void access(const void* pc, std::uintptr_t address, unsigned size, bool write);
+  void arrive_at_cluster();
+  void wait_for_cluster(const char* file, int line);
+  void set_up(const byte_barrier& b, int arrivals);
+  void arrive_at(const byte_barrier& b, std::int64_t bytes, const char* file, int line);
+  void wait_for(const byte_barrier& b, unsigned parity, const char* file, int line);
+  void copy_chunk(const void* pc, void* to, const void* from, int bytes, const byte_barrier& b,
+                  const char* file, int line);
+  void store_pair(const void* pc, void* p, int rank, float a, float b);
+  void send_pair(const void* pc, void* p, const byte_barrier& barrier, int rank, float a, float b,
+                 const char* file, int line);
 
   lane* current = nullptr;
   dim3 block_index;
   const launch_job* job = nullptr;
   unsigned char* dynamic_shared = nullptr;
+  cluster_group* group = nullptr;  // of the block; not owned
+  int rank = 0;  // of the block, within its cluster
 
  private:
   void resume(lane& l);
@@ -263,7 +365,17 @@ class worker {
   void note(const void* pc, std::uintptr_t address, unsigned size, bool write, space where);
   std::optional<fault_info> run_until_all_wait();
   std::optional<fault_info> meet_at_barrier(bool& done);
+  std::optional<fault_info> run_threads();
+  std::optional<fault_info> wake(bool& woke);
+  fault_info stuck_fault() const;
+  std::optional<fault_info> lost_bytes() const;
+  void deliver();
+  void abandon_block();
+  barrier_state& state_of(const byte_barrier& b, const char* file, int line);
+  unsigned char* written_flags(std::uintptr_t address, std::size_t size);
+  std::uintptr_t place_in(const worker& other, const void* pc, const void* p, unsigned size);
   [[noreturn]] void fail(fault_info fault);
+  bool check_global(const void* pc, std::uintptr_t address, unsigned size, bool write);
   bool check_shared(const void* pc, std::uintptr_t address, unsigned size, bool write);
   void check_elsewhere(const void* pc, std::uintptr_t address, unsigned size, bool write);
 
@@ -289,6 +401,12 @@ class worker {
   std::uint64_t block_ = 0;
   std::uint64_t clock_ = 0;  // meetings of warps and blocks so far
   block_accesses recent_accesses_;
+  int waiting_for_others_ = 0;  // threads at a byte_barrier or at the barrier of the cluster
+  int arrived_threads_ = 0;  // at the barrier of the cluster
+  unsigned passed_ = 0;  // barriers of the cluster
+  bool abandoned_ = false;  // because of a fault of another block of the cluster
+  std::map<const byte_barrier*, barrier_state> barriers_;
+  std::vector<parcel> under_way_;
   std::vector<extent> block_extents_;
   loaded_bytes loaded_;
   std::uint64_t loaded_before_ = 0;  // global bytes, until the last barrier

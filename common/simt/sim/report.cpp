@@ -28,6 +28,8 @@ const char* to_string(fault_kind kind) {
       return "divergent shuffle";
     case fault_kind::race:
       return "race";
+    case fault_kind::deadlock:
+      return "deadlock";
   }
   return "fault";
 }
@@ -175,8 +177,8 @@ std::vector<line_record> by_line(const statement_table& statements) {
 }
 
 fault explain(const fault_info& f, const launch_job& job) {
-  const bool divergence = f.kind == fault_kind::divergent_barrier || f.kind == fault_kind::divergent_shuffle;
-  const source_line place = divergence ? source_line{"", f.site.file, f.site.line} : resolve(f.pc);
+  const bool waits = f.pc == nullptr;
+  const source_line place = waits ? source_line{"", f.site.file, f.site.line} : resolve(f.pc);
   const std::string kernel = kernel_name(job.kernel);
   const std::string where = line_text(place);
   const auto name = [&](int thread, std::uint64_t block) {
@@ -194,7 +196,7 @@ fault explain(const fault_info& f, const launch_job& job) {
                  other.file, other.line);
   }
   std::string what = who + ": " + f.text;
-  if (!divergence)
+  if (!waits)
     what = who + (f.write ? " writes " : " reads ") + std::to_string(f.size) + " bytes of " +
            (f.where == space::shared ? "shared" : "global") + " memory: " + f.text;
   return fault(f.kind, kernel, place.file, place.line, head + "\n  " + what + "\n  " + f.next);

@@ -1,0 +1,162 @@
+#pragma once
+// Designs for wide rows, and for few, that were measured against stage 07. All of them need clusters.
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <type_traits>
+
+#include "designs.hpp"
+#include "harness/launch_plan.hpp"
+#include "simt/simt.hpp"
+#if defined(SIMT_BACKEND_CUDA)
+#include "ahead.cuh"
+#include "held.cuh"
+#include "launch.cuh"
+#include "ring.cuh"
+
+namespace softmax {
+namespace {
+
+template <class T>
+struct design {
+  design_facts facts;
+  std::function<void(const T*, T*, float*, const matrix_shape&, simt::stream)> launch;
+};
+
+constexpr std::int64_t any = INT64_MAX;
+
+/// "C4 T512 I2"
+inline std::string parameters(int parts, int threads, int items, const std::string& more = "") {
+  return "C" + std::to_string(parts) + " T" + std::to_string(threads) + " I" + std::to_string(items) + more;
+}
+
+/// One cluster a row. A row may need four times what the cluster holds.
+template <class T, class Kernel>
+void add_cluster(std::vector<design<T>>& all, const char* name, Kernel kernel, int parts, int threads,
+                 int items) {
+  const std::int64_t held = std::int64_t{parts} * threads * items * per_vector<T>;
+  all.push_back({{name, parameters(parts, threads, items), held / 8 + 1, 4 * held, any},
+                 [=](const T* x, T* y, float*, const matrix_shape& s, simt::stream queue) {
+                   simt::launch_cluster(
+                       kernel, parts,
+                       {static_cast<unsigned>(s.rows * parts), static_cast<unsigned>(threads), 0, queue}, x,
+                       y, s);
+                 }});
+}
+template <int Threads, int Items, class T>
+void add_held(std::vector<design<T>>& all, int parts) {
+  add_cluster<T>(all, "stage 07", softmax_cluster<32, Items, rows_lie::alike, T>, parts, Threads, Items);
+  add_cluster<T>(all, "held, barrier", softmax_held<Threads, Items, false, stores_and_barrier, T>, parts,
+                 Threads, Items);
+  add_cluster<T>(all, "held, messages", softmax_held<Threads, Items, false, messages, T>, parts, Threads,
+                 Items);
+}
+template <int Threads, int Items, class T>
+void add_again(std::vector<design<T>>& all, int parts) {
+  add_cluster<T>(all, "exponentials again, messages", softmax_held<Threads, Items, true, messages, T>, parts,
+                 Threads, Items);
+}
+
+/// As many clusters as fit, which stay.
+template <int Threads, int Items, int Slots, bool Ahead, class T>
+void add_ring(std::vector<design<T>>& all, int parts) {
+  constexpr std::size_t bytes = std::size_t{Slots} * Threads * Items * 16;
+  const std::int64_t kept = std::int64_t{parts} * Threads * Items * Slots * per_vector<T>;
+  // Chunks are whole, so a part may need one more than its share.
+  const std::int64_t widest =
+      Ahead ? std::int64_t{parts} * Threads * Items * (Slots / 2) * per_vector<T> : 4 * kept;
+  all.push_back(
+      {{Ahead ? "ring, next row ahead" : "ring",
+        parameters(parts, Threads, Items, " S" + std::to_string(Slots)), kept / 16 + 1, widest, any},
+       [=](const T* x, T* y, float*, const matrix_shape& s, simt::stream queue) {
+         const auto kernel = softmax_ring<Threads, Items, Slots, Ahead, T>;
+         const std::int64_t fit = clusters_that_fit(kernel, parts, Threads + 32, bytes);
+         const auto blocks = static_cast<unsigned>(std::min(s.rows, fit) * parts);
+         simt::launch_cluster(kernel, parts, {blocks, Threads + 32, bytes, queue}, x, y, s);
+       }});
+}
+
+/// Two launches, the second begun early.
+template <int Threads, int Items, class T>
+void add_ahead(std::vector<design<T>>& all, int parts) {
+  const std::int64_t held = std::int64_t{parts} * Threads * Items * per_vector<T>;
+  all.push_back(
+      {{"two launches, the second ahead",
+        "P" + std::to_string(parts) + " T" + std::to_string(Threads) + " I" + std::to_string(Items),
+        held / 4 + 1, held, 8},
+       [=](const T* x, T* y, float* workspace, const matrix_shape& s, simt::stream queue) {
+         const dim3 grid(static_cast<unsigned>(s.rows), static_cast<unsigned>(parts));
+         auto* partial = reinterpret_cast<running*>(workspace);
+         simt::launch(reduce_parts<Threads, Items, T>, {grid, Threads, 0, queue}, x, partial, s);
+         launch_early(normalise_parts<Threads, Items, T>, {grid, Threads, 0, queue}, x, y, partial, s);
+       }});
+}
+
+template <class T>
+const std::vector<design<T>>& designs() {
+  static const std::vector<design<T>> every = [] {
+    constexpr int most = 32 / per_vector<T>;  // vectors in 32 registers
+    std::vector<design<T>> all;
+    for (const int parts : {1, 2, 4, 8, 16}) {
+      add_held<256, most>(all, parts);
+      add_held<512, most>(all, parts);
+      add_held<1024, most>(all, parts);
+      add_held<512, most / 2>(all, parts);
+      add_again<512, 8>(all, parts);
+      add_again<1024, sizeof(T) == 4 ? 8 : 6>(all, parts);
+      add_ring<512, 2, 12, false>(all, parts);
+      add_ring<512, 2, 12, true>(all, parts);
+      add_ring<512, 2, 6, false>(all, parts);
+      add_ring<512, 2, 6, true>(all, parts);
+      add_ring<256, 4, 12, false>(all, parts);
+      add_ring<512, 1, 12, true>(all, parts);
+    }
+    for (const int parts : {64, 128, 256}) {
+      add_ahead<256, most>(all, parts);
+      add_ahead<256, most / 2>(all, parts);
+    }
+    return all;
+  }();
+  return every;
+}
+
+template <int WarpSize, class T>
+void softmax(const T* x, T* y, float* workspace, const matrix_shape& s, simt::stream queue,
+             const launch_plan& plan) {
+  if constexpr (std::is_same_v<T, simt::half>)
+    throw simt::error("the designs are measured in f32 and bf16.");
+  else
+    designs<T>().at(static_cast<std::size_t>(plan.rows) - 1).launch(x, y, workspace, s, queue);
+}
+
+inline launch_plan plan_by_rule(std::int64_t) { return {}; }
+
+template <class T>
+std::vector<design_facts> facts() {
+  std::vector<design_facts> all;
+  for (const design<T>& d : designs<T>()) all.push_back(d.facts);
+  return all;
+}
+
+}  // namespace
+
+const std::vector<design_facts>& designs_of(dtype type) {
+  static const std::vector<design_facts> f32 = facts<float>(), bf16 = facts<simt::bfloat16>();
+  return type == dtype::f32 ? f32 : bf16;
+}
+
+}  // namespace softmax
+#else
+namespace softmax {
+namespace {
+
+inline launch_plan plan_by_rule(std::int64_t) { return {}; }
+
+template <int WarpSize, class T>
+void softmax(const T*, T*, float*, const matrix_shape&, simt::stream, const launch_plan&) {
+  throw simt::error("the designs are for CUDA.");
+}
+
+}  // namespace
+}  // namespace softmax
+#endif

@@ -1,0 +1,123 @@
+#pragma once
+/// @file
+/// Waiting for data in place of threads, as sm_90 can: barriers in shared memory that count the bytes which
+/// arrive, copies of whole chunks from global to shared memory, and stores into another block of the cluster
+/// that arrive at such a barrier. None of them needs a fence, while the release of a cluster's barrier
+/// compiles to one of the whole GPU. Source: PTX ISA 8.5, mbarrier, cp.async.bulk, st.async. Older GPUs and
+/// AMD's have nothing like it; there, what uses it compiles and is never launched. The simulator has it.
+#include <cstdint>
+
+#if defined(SIMT_BACKEND_CUDA)
+#include "simt/cuda.hpp"
+#elif defined(SIMT_BACKEND_HIP)
+#include "simt/hip.hpp"
+#else
+#include "simt/sim.hpp"
+#endif
+
+#if defined(SIMT_BACKEND_CUDA) || defined(SIMT_BACKEND_HIP)
+namespace simt {
+
+struct alignas(8) byte_barrier {
+  std::uint64_t state;
+};
+
+#if defined(SIMT_BACKEND_CUDA) && (!defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900)
+__device__ inline std::uint32_t shared_address(const void* p) {
+  return static_cast<std::uint32_t>(__cvta_generic_to_shared(p));
+}
+
+/// Sets up a barrier of `arrivals` arrivals a phase. One thread; others may use it after publish_barriers()
+/// by that thread and a barrier of the cluster, or of the block if no other block does.
+__device__ inline void set_up(byte_barrier& b, int arrivals) {
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(&b)), "r"(arrivals) : "memory");
+}
+__device__ inline void publish_barriers() {
+  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+}
+
+/// Arrives, and adds to the bytes that the phase waits for.
+__device__ inline void expect(byte_barrier& b, int bytes) {
+  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(&b)), "r"(bytes)
+               : "memory");
+}
+/// Arrives. What the thread has read before may be written by those who wait.
+__device__ inline void arrive(byte_barrier& b) {
+  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(&b)) : "memory");
+}
+/// Waits for the end of the phase of this parity, 0 or 1; phases are counted from 0, and a new barrier counts
+/// as if one of parity 1 had ended. What was copied or sent to this block for the phase can be read then.
+__device__ inline void wait(byte_barrier& b, unsigned parity) {
+  unsigned done = 0;
+  while (!done)
+    asm volatile(
+        "{\n"
+        "  .reg .pred done;\n"
+        "  mbarrier.try_wait.parity.shared::cta.b64 done, [%1], %2;\n"
+        "  selp.u32 %0, 1, 0, done;\n"
+        "}"
+        : "=r"(done)
+        : "r"(shared_address(&b)), "r"(parity)
+        : "memory");
+}
+/// Begins to copy `bytes` bytes, a multiple of 16, from global to shared memory, both multiples of 16. They
+/// are counted at b as they arrive.
+__device__ inline void copy_chunk(void* to, const void* from, int bytes, byte_barrier& b) {
+  asm volatile(
+      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
+          shared_address(to)),
+      "l"(from), "r"(bytes), "r"(shared_address(&b))
+      : "memory");
+}
+/// Stores two values where block `rank` of the cluster has what is at p in this one, and counts their 8 bytes
+/// at the barrier that is there what `barrier` is here.
+__device__ inline void send_pair(void* p, byte_barrier& barrier, int rank, float a, float b) {
+  asm volatile(
+      "{\n"
+      "  .reg .b32 value, counted;\n"
+      "  mapa.shared::cluster.u32 value, %0, %2;\n"
+      "  mapa.shared::cluster.u32 counted, %1, %2;\n"
+      "  st.async.shared::cluster.mbarrier::complete_tx::bytes.v2.f32 [value], {%3, %4}, [counted];\n"
+      "}" ::"r"(shared_address(p)),
+      "r"(shared_address(&barrier)), "r"(rank), "f"(a), "f"(b)
+      : "memory");
+}
+/// The first half of a cluster's barrier, as cluster_arrive(), but it orders no memory accesses.
+__device__ inline void cluster_arrive_relaxed() {
+  asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
+}
+#else
+__device__ inline void set_up(byte_barrier&, int) {}
+__device__ inline void publish_barriers() {}
+__device__ inline void expect(byte_barrier&, int) {}
+__device__ inline void arrive(byte_barrier&) {}
+__device__ inline void wait(byte_barrier&, unsigned) {}
+__device__ inline void copy_chunk(void*, const void*, int, byte_barrier&) {}
+__device__ inline void send_pair(void*, byte_barrier&, int, float, float) {}
+__device__ inline void cluster_arrive_relaxed() {}
+#endif
+
+}  // namespace simt
+#else
+namespace simt {
+inline namespace sim {
+
+/// A phase ends when all its arrivals and all its bytes have come.
+struct alignas(8) byte_barrier {
+  std::uint64_t state;  ///< not looked at: the simulator keeps its own
+};
+
+#define SIMT_CALLER const char *file = __builtin_FILE(), int line = __builtin_LINE()
+void set_up(byte_barrier& b, int arrivals, SIMT_CALLER);
+inline void publish_barriers() {}
+void expect(byte_barrier& b, int bytes, SIMT_CALLER);
+void arrive(byte_barrier& b, SIMT_CALLER);
+void wait(byte_barrier& b, unsigned parity, SIMT_CALLER);
+void copy_chunk(void* to, const void* from, int bytes, byte_barrier& b, SIMT_CALLER);
+void send_pair(void* p, byte_barrier& barrier, int rank, float a, float b, SIMT_CALLER);
+inline void cluster_arrive_relaxed() { cluster_arrive(); }
+#undef SIMT_CALLER
+
+}  // namespace sim
+}  // namespace simt
+#endif

@@ -1,0 +1,110 @@
+// The designs of bench/designs, in the simulator: right at every width around their limits, on clusters of
+// any size, and without a race, a lost byte or a deadlock. Compiled like a kernel file.
+#include "../bench/designs/ahead.cuh"
+#include "../bench/designs/ring.cuh"
+#include "catch.hpp"
+#include "numerics/input.hpp"
+#include "numerics/verify.hpp"
+#include "simulator_fixture.hpp"
+
+using namespace softmax;
+
+namespace {
+
+constexpr error_model errors{.sum_depth = 512, .exponent_roundings = 2.5};
+
+template <class T>
+constexpr dtype type_of = sizeof(T) == 4 ? dtype::f32 : dtype::bf16;
+
+/// Runs a design on a matrix of which both ends of each row lie anywhere, and checks every element.
+template <class T, class F>
+void check(std::int64_t rows, std::int64_t cols, std::int64_t ld, F&& launch) {
+  INFO(rows << "x" << cols << " ld " << ld << " " << name_of(type_of<T>));
+  const host_matrix x = make_input("special", 1, type_of<T>, rows, cols, ld);
+  host_matrix y(type_of<T>, rows, cols, ld);
+  const memory<T> in(static_cast<std::size_t>(rows * ld)), out(static_cast<std::size_t>(rows * ld));
+  SIMT_CHECK(simt::copy_to_device(in.get(), x.data.data(), x.data.size()));
+  SIMT_CHECK(simt::poison(out.get(), y.data.size()));
+  launch(static_cast<const T*>(in.get()), out.get(), matrix_shape{rows, cols, ld, ld});
+  SIMT_CHECK(simt::copy_to_host(y.data.data(), out.get(), y.data.size()));
+  const verdict v = verify(x, y, errors);
+  INFO("row " << v.worst.row << " col " << v.worst.col << ": got " << v.worst.got << ", want "
+              << v.worst.want);
+  REQUIRE(v.pass);
+}
+
+class clusters_of_16 : settings_guard {
+ public:
+  clusters_of_16() : settings_guard(32) { simt::configuration().cluster_blocks = 16; }
+};
+
+/// Widths on both sides of the multiples of `unit`, up to `most`.
+std::vector<std::int64_t> widths(std::int64_t unit, std::int64_t most) {
+  std::vector<std::int64_t> all = {1, 3, 17, 100};
+  for (std::int64_t n = unit; n <= most; n *= 2)
+    for (const std::int64_t cols : {n - 1, n, n + 5}) all.push_back(cols);
+  return all;
+}
+
+template <int Threads, int Items, int Slots, bool Ahead, class T>
+void check_ring(int parts) {
+  constexpr std::size_t bytes = std::size_t{Slots} * Threads * Items * 16;
+  constexpr std::int64_t chunk = Threads * Items * per_vector<T>;
+  const std::int64_t most = chunk * parts * (Ahead ? Slots / 2 : 3 * Slots);
+  for (const std::int64_t cols : widths(chunk, most + (Ahead ? 0 : 1)))
+    for (const unsigned clusters : {1u, 2u}) {
+      if (cols > most) continue;
+      check<T>(5, cols, cols + 3, [&](const T* x, T* y, const matrix_shape& s) {
+        const auto blocks = clusters * static_cast<unsigned>(parts);
+        simt::launch_cluster(softmax_ring<Threads, Items, Slots, Ahead, T>, parts,
+                             {blocks, Threads + 32, bytes}, x, y, s);
+      });
+    }
+}
+
+template <int Threads, int Items, bool Again, template <int> class Exchange, class T>
+void check_held(int parts) {
+  for (const std::int64_t cols :
+       widths(Threads * Items * per_vector<T>, 4 * parts * Threads * Items * per_vector<T>))
+    for (const unsigned clusters : {1u, 3u})
+      check<T>(7, cols, cols + 1, [&](const T* x, T* y, const matrix_shape& s) {
+        const auto blocks = clusters * static_cast<unsigned>(parts);
+        simt::launch_cluster(softmax_held<Threads, Items, Again, Exchange, T>, parts, {blocks, Threads}, x, y,
+                             s);
+      });
+}
+
+}  // namespace
+
+TEMPLATE_TEST_CASE("a ring of chunks", "[designs]", float, simt::bfloat16) {
+  const clusters_of_16 guard;
+  const int parts = GENERATE(1, 2, 4);
+  check_ring<64, 1, 4, false, TestType>(parts);
+  check_ring<64, 2, 3, false, TestType>(parts);
+  check_ring<32, 1, 4, true, TestType>(parts);
+  check_ring<64, 1, 6, true, TestType>(parts);
+}
+
+TEMPLATE_TEST_CASE("a row in the registers of a cluster", "[designs]", float, simt::bfloat16) {
+  const clusters_of_16 guard;
+  const int parts = GENERATE(1, 2, 16);
+  check_held<32, 2, false, messages, TestType>(parts);
+  check_held<64, 1, false, messages, TestType>(parts);
+  check_held<64, 1, false, stores_and_barrier, TestType>(parts);
+  check_held<32, 2, true, messages, TestType>(parts);
+  check_held<64, 1, true, messages, TestType>(parts);
+}
+
+TEMPLATE_TEST_CASE("two launches", "[designs]", float, simt::bfloat16) {
+  const clusters_of_16 guard;
+  const unsigned parts = GENERATE(1u, 3u, 64u);
+  constexpr int threads = 64, items = 2;
+  const std::int64_t most = parts * threads * items * per_vector<TestType>;
+  const memory<running> partial(3 * 64);
+  for (const std::int64_t cols : {std::int64_t{1}, most / 3 + 1, most - 1, most})
+    check<TestType>(3, cols, cols + 1, [&](const TestType* x, TestType* y, const matrix_shape& s) {
+      simt::launch(reduce_parts<threads, items, TestType>, {dim3(3, parts), threads}, x, partial.get(), s);
+      simt::launch(normalise_parts<threads, items, TestType>, {dim3(3, parts), threads}, x, y, partial.get(),
+                   s);
+    });
+}
