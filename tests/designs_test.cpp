@@ -90,6 +90,7 @@ TEMPLATE_TEST_CASE("a row in the registers of a cluster", "[designs]", float, si
   const int parts = GENERATE(1, 2, 16);
   check_held<32, 2, false, messages, TestType>(parts);
   check_held<64, 1, false, messages, TestType>(parts);
+  check_held<64, 1, false, messages_of_blocks, TestType>(parts);
   check_held<64, 1, false, stores_and_barrier, TestType>(parts);
   check_held<32, 2, true, messages, TestType>(parts);
   check_held<64, 1, true, messages, TestType>(parts);

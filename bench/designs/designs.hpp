@@ -14,7 +14,7 @@ struct design_facts {
   std::string name;  ///< "ring"
   std::string parameters;  ///< "C4 T512 I2 S12"
   std::int64_t narrowest, widest;  ///< columns; outside, it cannot be launched or is not worth measuring
-  std::int64_t most_rows;  ///< likewise
+  std::int64_t fewest_rows, most_rows;  ///< likewise
 };
 
 /// All designs for matrices of this type, in the order of their numbers.

@@ -1,6 +1,7 @@
 #pragma once
 /// @file
 /// How the blocks of a cluster tell each other maximum and sum of their parts of a row.
+#include "../../stages/07_split_row/cluster.cuh"
 #include "kernels/row_share.cuh"
 #include "simt/async.hpp"
 
@@ -51,6 +52,19 @@ struct messages {
     simt::wait(arrived[turn], n / turns % 2);
     return merge_states(state[turn], warps * simt::cluster_blocks());
   }
+};
+
+/// By messages, of one state a block: a round within the block comes first, with a barrier of its own.
+template <int MostStates>
+struct messages_of_blocks {
+  messages<most_parts> of_blocks;
+
+  __device__ void set_up() { of_blocks.set_up(); }
+  __device__ void send(running r, int warp, int, unsigned n) {
+    r = block_merge<32>(r, n % 2);
+    if (warp == 0) of_blocks.send(r, 0, 1, n);
+  }
+  __device__ running receive(int, unsigned n) { return of_blocks.receive(1, n); }
 };
 
 /// By the barrier of the cluster, as stage 07 does. Its release is a fence of the whole GPU.

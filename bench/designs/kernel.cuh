@@ -30,26 +30,24 @@ inline std::string parameters(int parts, int threads, int items, const std::stri
   return "C" + std::to_string(parts) + " T" + std::to_string(threads) + " I" + std::to_string(items) + more;
 }
 
-/// One cluster a row. A row may need four times what the cluster holds.
+/// One cluster a row, or as many clusters as fit, which stay. A row may need twice what the cluster holds, of
+/// the largest clusters four times.
 template <class T, class Kernel>
 void add_cluster(std::vector<design<T>>& all, const char* name, Kernel kernel, int parts, int threads,
-                 int items) {
+                 int items, bool stay = false) {
   const std::int64_t held = std::int64_t{parts} * threads * items * per_vector<T>;
-  all.push_back({{name, parameters(parts, threads, items), held / 8 + 1, 4 * held, any},
-                 [=](const T* x, T* y, float*, const matrix_shape& s, simt::stream queue) {
-                   simt::launch_cluster(
-                       kernel, parts,
-                       {static_cast<unsigned>(s.rows * parts), static_cast<unsigned>(threads), 0, queue}, x,
-                       y, s);
-                 }});
+  all.push_back(
+      {{name, parameters(parts, threads, items), held / 4 + 1, (parts == most_parts ? 4 : 2) * held, 1, any},
+       [=](const T* x, T* y, float*, const matrix_shape& s, simt::stream queue) {
+         const std::int64_t most = stay ? clusters_that_fit(kernel, parts, threads, 0) : max_blocks / parts;
+         const auto blocks = static_cast<unsigned>(std::min(s.rows, most) * parts);
+         simt::launch_cluster(kernel, parts, {blocks, static_cast<unsigned>(threads), 0, queue}, x, y, s);
+       }});
 }
-template <int Threads, int Items, class T>
-void add_held(std::vector<design<T>>& all, int parts) {
-  add_cluster<T>(all, "stage 07", softmax_cluster<32, Items, rows_lie::alike, T>, parts, Threads, Items);
-  add_cluster<T>(all, "held, barrier", softmax_held<Threads, Items, false, stores_and_barrier, T>, parts,
-                 Threads, Items);
-  add_cluster<T>(all, "held, messages", softmax_held<Threads, Items, false, messages, T>, parts, Threads,
-                 Items);
+
+template <int Threads, int Items, template <int> class Exchange, class T>
+void add_held(std::vector<design<T>>& all, const char* name, int parts, bool stay = false) {
+  add_cluster<T>(all, name, softmax_held<Threads, Items, false, Exchange, T>, parts, Threads, Items, stay);
 }
 template <int Threads, int Items, class T>
 void add_again(std::vector<design<T>>& all, int parts) {
@@ -64,10 +62,10 @@ void add_ring(std::vector<design<T>>& all, int parts) {
   const std::int64_t kept = std::int64_t{parts} * Threads * Items * Slots * per_vector<T>;
   // Chunks are whole, so a part may need one more than its share.
   const std::int64_t widest =
-      Ahead ? std::int64_t{parts} * Threads * Items * (Slots / 2) * per_vector<T> : 4 * kept;
+      Ahead ? std::int64_t{parts} * Threads * Items * (Slots / 2) * per_vector<T> : 2 * kept;
   all.push_back(
       {{Ahead ? "ring, next row ahead" : "ring",
-        parameters(parts, Threads, Items, " S" + std::to_string(Slots)), kept / 16 + 1, widest, any},
+        parameters(parts, Threads, Items, " S" + std::to_string(Slots)), kept / 8 + 1, widest, 128, any},
        [=](const T* x, T* y, float*, const matrix_shape& s, simt::stream queue) {
          const auto kernel = softmax_ring<Threads, Items, Slots, Ahead, T>;
          const std::int64_t fit = clusters_that_fit(kernel, parts, Threads + 32, bytes);
@@ -83,7 +81,7 @@ void add_ahead(std::vector<design<T>>& all, int parts) {
   all.push_back(
       {{"two launches, the second ahead",
         "P" + std::to_string(parts) + " T" + std::to_string(Threads) + " I" + std::to_string(Items),
-        held / 4 + 1, held, 8},
+        held / 4 + 1, held, 1, 8},
        [=](const T* x, T* y, float* workspace, const matrix_shape& s, simt::stream queue) {
          const dim3 grid(static_cast<unsigned>(s.rows), static_cast<unsigned>(parts));
          auto* partial = reinterpret_cast<running*>(workspace);
@@ -98,10 +96,18 @@ const std::vector<design<T>>& designs() {
     constexpr int most = 32 / per_vector<T>;  // vectors in 32 registers
     std::vector<design<T>> all;
     for (const int parts : {1, 2, 4, 8, 16}) {
-      add_held<256, most>(all, parts);
-      add_held<512, most>(all, parts);
-      add_held<1024, most>(all, parts);
-      add_held<512, most / 2>(all, parts);
+      add_cluster<T>(all, "stage 07", softmax_cluster<32, most, rows_lie::alike, T>, parts, 512, most);
+      add_held<512, most, stores_and_barrier>(all, "held, barrier", parts);
+      add_held<256, most, messages>(all, "held, messages", parts);
+      add_held<512, most, messages>(all, "held, messages", parts);
+      add_held<1024, most, messages>(all, "held, messages", parts);
+      add_held<512, most / 2, messages>(all, "held, messages", parts);
+      add_held<1024, most / 4, messages>(all, "held, messages", parts);
+      add_held<512, most, messages_of_blocks>(all, "held, messages of blocks", parts);
+      add_held<512, most / 2, messages_of_blocks>(all, "held, messages of blocks", parts);
+      add_held<1024, most / 4, messages_of_blocks>(all, "held, messages of blocks", parts);
+      add_held<512, most, messages>(all, "held, messages, staying", parts, true);
+      add_held<1024, most, messages>(all, "held, messages, staying", parts, true);
       add_again<512, 8>(all, parts);
       add_again<1024, sizeof(T) == 4 ? 8 : 6>(all, parts);
       add_ring<512, 2, 12, false>(all, parts);

@@ -45,7 +45,9 @@ nlohmann::json measured_shape(const arguments& a, dtype type, const matrix_shape
   const std::vector<design_facts>& designs = designs_of(type);
   for (std::size_t i = 0; i < designs.size(); ++i) {
     const design_facts& d = designs[i];
-    if (shape.cols < d.narrowest || shape.cols > d.widest || shape.rows > d.most_rows) continue;
+    if (shape.cols < d.narrowest || shape.cols > d.widest || shape.rows < d.fewest_rows ||
+        shape.rows > d.most_rows)
+      continue;
     if (!a.only.empty() && (d.name + " " + d.parameters).find(a.only) == std::string::npos) continue;
     bench_point point{.type = type, .shape = shape, .samples = a.samples};
     point.plan.rows = static_cast<int>(i) + 1;
@@ -76,8 +78,11 @@ int run(int argc, char** argv) {
       "on "
       "standard output, the fastest on standard error.",
       "designs"};
-  app.add_option("--rows", a.rows, "Rows, with commas; 0 for 2^28 elements")->delimiter(',')->required();
-  app.add_option("--cols", a.cols, "As many columns")->delimiter(',')->required();
+  app.add_option("--rows", a.rows, "Rows, with commas; 0 for 2^28 elements")
+      ->delimiter(',')
+      ->required()
+      ->check(CLI::NonNegativeNumber);
+  app.add_option("--cols", a.cols, "As many columns")->delimiter(',')->required()->check(CLI::PositiveNumber);
   app.add_option("--dtype", a.types, "f32, bf16, or both with a comma (f32,bf16)");
   app.add_option("--only", a.only, "Designs whose name and parameters hold this");
   app.add_option("--samples", a.samples, "Batches that a median is of (15)")->check(CLI::Range(1, 1000));
@@ -98,7 +103,7 @@ int run(int argc, char** argv) {
         throw usage_error(fmt::format("--dtype {} is not compiled here: use f32 or bf16.", name));
       for (std::size_t i = 0; i < a.rows.size(); ++i) {
         const std::int64_t cols = a.cols[i], rows = a.rows[i] ? a.rows[i] : (std::int64_t{1} << 28) / cols;
-        if (rows < 1 || cols < 1) throw usage_error("rows and columns are at least 1.");
+        if (rows < 1) throw usage_error("--rows 0 means 2^28 elements, which are fewer than such a row has.");
         fmt::print("{}\n", measured_shape(a, *type, {rows, cols, cols, cols}, device, right).dump());
         std::fflush(stdout);
       }
