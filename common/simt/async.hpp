@@ -3,8 +3,9 @@
 /// Waiting for data in place of threads, as sm_90 can: barriers in shared memory that count the bytes which
 /// arrive, copies of whole chunks from global to shared memory, and stores into another block of the cluster
 /// that arrive at such a barrier. None of them needs a fence, while the release of a cluster's barrier
-/// compiles to one of the whole GPU. Source: PTX ISA 8.5, mbarrier, cp.async.bulk, st.async. Older GPUs and
-/// AMD's have nothing like it; there, what uses it compiles and is never launched. The simulator has it.
+/// compiles to one of the whole GPU. Source: PTX ISA 8.5, mbarrier, cp.async.bulk, st.async; from CUDA 12.1
+/// on. Older GPUs and AMD's have nothing like it; there, what uses it compiles and is never launched. The
+/// simulator has it.
 #include <cstdint>
 
 #if defined(SIMT_BACKEND_CUDA)
@@ -22,13 +23,12 @@ struct alignas(8) byte_barrier {
   std::uint64_t state;
 };
 
+// What each does is said at the simulator's, below.
 #if defined(SIMT_BACKEND_CUDA) && (!defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900)
 __device__ inline std::uint32_t shared_address(const void* p) {
   return static_cast<std::uint32_t>(__cvta_generic_to_shared(p));
 }
 
-/// Sets up a barrier of `arrivals` arrivals a phase. One thread; others may use it after publish_barriers()
-/// by that thread and a barrier of the cluster, or of the block if no other block does.
 __device__ inline void set_up(byte_barrier& b, int arrivals) {
   asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(&b)), "r"(arrivals) : "memory");
 }
@@ -36,17 +36,13 @@ __device__ inline void publish_barriers() {
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
 
-/// Arrives, and adds to the bytes that the phase waits for.
 __device__ inline void expect(byte_barrier& b, int bytes) {
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(&b)), "r"(bytes)
                : "memory");
 }
-/// Arrives. What the thread has read before may be written by those who wait.
 __device__ inline void arrive(byte_barrier& b) {
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(&b)) : "memory");
 }
-/// Waits for the end of the phase of this parity, 0 or 1; phases are counted from 0, and a new barrier counts
-/// as if one of parity 1 had ended. What was copied or sent to this block for the phase can be read then.
 __device__ inline void wait(byte_barrier& b, unsigned parity) {
   unsigned done = 0;
   while (!done)
@@ -60,8 +56,6 @@ __device__ inline void wait(byte_barrier& b, unsigned parity) {
         : "r"(shared_address(&b)), "r"(parity)
         : "memory");
 }
-/// Begins to copy `bytes` bytes, a multiple of 16, from global to shared memory, both multiples of 16. They
-/// are counted at b as they arrive.
 __device__ inline void copy_chunk(void* to, const void* from, int bytes, byte_barrier& b) {
   asm volatile(
       "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
@@ -69,8 +63,6 @@ __device__ inline void copy_chunk(void* to, const void* from, int bytes, byte_ba
       "l"(from), "r"(bytes), "r"(shared_address(&b))
       : "memory");
 }
-/// Stores two values where block `rank` of the cluster has what is at p in this one, and counts their 8 bytes
-/// at the barrier that is there what `barrier` is here.
 __device__ inline void send_pair(void* p, byte_barrier& barrier, int rank, float a, float b) {
   asm volatile(
       "{\n"
@@ -82,7 +74,6 @@ __device__ inline void send_pair(void* p, byte_barrier& barrier, int rank, float
       "r"(shared_address(&barrier)), "r"(rank), "f"(a), "f"(b)
       : "memory");
 }
-/// The first half of a cluster's barrier, as cluster_arrive(), but it orders no memory accesses.
 __device__ inline void cluster_arrive_relaxed() {
   asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
 }
@@ -107,16 +98,30 @@ struct alignas(8) byte_barrier {
   std::uint64_t state;  ///< not looked at: the simulator keeps its own
 };
 
-#define SIMT_CALLER const char *file = __builtin_FILE(), int line = __builtin_LINE()
-void set_up(byte_barrier& b, int arrivals, SIMT_CALLER);
+/// Sets up a barrier of `arrivals` arrivals a phase. One thread; others may use it after publish_barriers()
+/// by that thread and a barrier of the cluster, or of the block if no other block does.
+void set_up(byte_barrier& b, int arrivals);
+/// Lets others see what the thread has set up, once a barrier has ordered them behind it.
 inline void publish_barriers() {}
-void expect(byte_barrier& b, int bytes, SIMT_CALLER);
-void arrive(byte_barrier& b, SIMT_CALLER);
-void wait(byte_barrier& b, unsigned parity, SIMT_CALLER);
-void copy_chunk(void* to, const void* from, int bytes, byte_barrier& b, SIMT_CALLER);
-void send_pair(void* p, byte_barrier& barrier, int rank, float a, float b, SIMT_CALLER);
+
+/// Arrives, and adds to the bytes that the phase waits for.
+void expect(byte_barrier& b, int bytes, const char* file = __builtin_FILE(), int line = __builtin_LINE());
+/// Arrives. What the thread has read before may be overwritten by those who wait.
+void arrive(byte_barrier& b, const char* file = __builtin_FILE(), int line = __builtin_LINE());
+/// Waits for the end of the phase of this parity, 0 or 1; phases are counted from 0, and a new barrier counts
+/// as if one of parity 1 had ended. What was copied or sent to this block for the phase can be read then.
+void wait(byte_barrier& b, unsigned parity, const char* file = __builtin_FILE(), int line = __builtin_LINE());
+
+/// Begins to copy `bytes` bytes, a multiple of 16, from global to shared memory, both multiples of 16. They
+/// are counted at b as they arrive.
+void copy_chunk(void* to, const void* from, int bytes, byte_barrier& b, const char* file = __builtin_FILE(),
+                int line = __builtin_LINE());
+/// Stores two values where block `rank` of the cluster has what is at p in this one, and counts their 8 bytes
+/// at the barrier that is there what `barrier` is here. p is a multiple of 8.
+void send_pair(void* p, byte_barrier& barrier, int rank, float a, float b,
+               const char* file = __builtin_FILE(), int line = __builtin_LINE());
+/// The first half of a cluster's barrier, as cluster_arrive(), but it orders no memory accesses.
 inline void cluster_arrive_relaxed() { cluster_arrive(); }
-#undef SIMT_CALLER
 
 }  // namespace sim
 }  // namespace simt

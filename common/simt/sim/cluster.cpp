@@ -347,7 +347,7 @@ void store_pair(void* p, int rank, float a, float b) {
   inside.w.store_pair(__builtin_return_address(0), p, rank, a, b);
 }
 
-void set_up(byte_barrier& b, int arrivals, const char*, int) {
+void set_up(byte_barrier& b, int arrivals) {
   const inside_simulator inside;
   inside.w.set_up(b, arrivals);
 }
