@@ -109,7 +109,7 @@ const std::vector<design<T>>& designs() {
       add_held<512, most, messages>(all, "held, messages, staying", parts, true);
       add_held<1024, most, messages>(all, "held, messages, staying", parts, true);
       add_again<512, 8>(all, parts);
-      add_again<1024, sizeof(T) == 4 ? 8 : 6>(all, parts);
+      add_again<1024, sizeof(T) == 4 ? 8 : 4>(all, parts);
       add_ring<512, 2, 12, false>(all, parts);
       add_ring<512, 2, 12, true>(all, parts);
       add_ring<512, 2, 6, false>(all, parts);
