@@ -47,22 +47,22 @@ __global__ void sum_over_cluster(const float* in, float* out) {
 /// The same by messages: nobody waits but for the bytes. `rounds` times, with two sets of places in turn.
 __global__ void sum_by_messages(const float* in, float* out, int rounds) {
   alignas(8) __shared__ float share[2][2 * most];
-  __shared__ simt::byte_barrier arrived[2];
+  __shared__ simt::transaction_barrier arrived[2];
   const int blocks = simt::cluster_blocks(), rank = simt::cluster_rank();
   if (threadIdx.x == 0) {
-    for (simt::byte_barrier& b : arrived) simt::set_up(b, 1);
-    simt::publish_barriers();
+    for (simt::transaction_barrier& b : arrived) simt::barrier_init(b, 1);
+    simt::barrier_publish();
   }
   simt::cluster_arrive_relaxed();
   simt::cluster_wait();
   float total = 0.0f;
   for (int n = 0; n < rounds; ++n) {
     const int turn = n % 2;
-    if (threadIdx.x == 0) simt::expect(arrived[turn], 8 * blocks);
+    if (threadIdx.x == 0) simt::barrier_arrive_expect(arrived[turn], 8 * blocks);
     if (static_cast<int>(threadIdx.x) < blocks)
       simt::send_pair(&share[turn][2 * rank], arrived[turn], threadIdx.x,
                       in[blockIdx.x] + static_cast<float>(n), 1.0f);
-    simt::wait(arrived[turn], n / 2 % 2);
+    simt::barrier_wait(arrived[turn], n / 2 % 2);
     for (int k = 0; k < blocks; ++k) total += share[turn][2 * k];
   }
   if (threadIdx.x == 0) out[blockIdx.x] = total;
@@ -72,121 +72,240 @@ __global__ void sum_by_messages(const float* in, float* out, int rounds) {
 __global__ void double_by_chunks(const float* in, float* out, int chunks) {
   constexpr int slots = 2, width = 128;
   alignas(16) __shared__ float ring[slots][width];
-  __shared__ simt::byte_barrier full[slots], empty[slots];
+  __shared__ simt::transaction_barrier full[slots], empty[slots];
   const int workers = blockDim.x / 2;
   if (threadIdx.x == 0) {
     for (int k = 0; k < slots; ++k) {
-      simt::set_up(full[k], 1);
-      simt::set_up(empty[k], workers);
+      simt::barrier_init(full[k], 1);
+      simt::barrier_init(empty[k], workers);
     }
-    simt::publish_barriers();
+    simt::barrier_publish();
   }
   __syncthreads();
   if (static_cast<int>(threadIdx.x) >= workers) {
     if (static_cast<int>(threadIdx.x) > workers) return;
     for (int q = 0; q < chunks; ++q) {
-      simt::wait(empty[q % slots], q / slots % 2 ^ 1);
-      simt::expect(full[q % slots], width * 4);
+      simt::barrier_wait(empty[q % slots], q / slots % 2 ^ 1);
+      simt::barrier_arrive_expect(full[q % slots], width * 4);
       simt::copy_chunk(ring[q % slots], in + q * width, width * 4, full[q % slots]);
     }
     return;
   }
   for (int q = 0; q < chunks; ++q) {
-    simt::wait(full[q % slots], q / slots % 2);
+    simt::barrier_wait(full[q % slots], q / slots % 2);
     for (int i = static_cast<int>(threadIdx.x); i < width; i += workers)
       out[q * width + i] = 2.0f * ring[q % slots][i];
-    simt::arrive(empty[q % slots]);
+    simt::barrier_arrive(empty[q % slots]);
   }
+}
+
+/// A round of __syncthreads and one of a transaction barrier in turn, and each orders what comes before it.
+__global__ void reverses_twice(float* p) {
+  __shared__ float a[64], b[64];
+  __shared__ simt::transaction_barrier written;
+  const int t = threadIdx.x;
+  if (t == 0) simt::barrier_init(written, 64);
+  __syncthreads();
+  a[t] = p[t];
+  simt::barrier_arrive(written);
+  simt::barrier_wait(written, 0);
+  b[t] = a[63 - t];
+  __syncthreads();
+  p[t] = b[63 - t] + 1.0f;
+}
+
+/// Each block gives its number to the next, for several rounds; who reads arrives again only when it has.
+__global__ void passes_on(float* out, int rounds) {
+  alignas(8) __shared__ float share[2];
+  const int blocks = simt::cluster_blocks(), rank = simt::cluster_rank();
+  float total = 0.0f;
+  for (int n = 0; n < rounds; ++n) {
+    simt::cluster_arrive();
+    simt::cluster_wait();
+    if (threadIdx.x == 0) simt::store_pair(share, (rank + 1) % blocks, static_cast<float>(rank + n), 0.0f);
+    simt::cluster_arrive();
+    simt::cluster_wait();
+    total += share[0];
+  }
+  if (threadIdx.x == 0) out[blockIdx.x] = total;
 }
 
 // --- the same, wrong
 
+/// What a kernel of one chunk begins with.
+__device__ void begin(simt::transaction_barrier& full, int arrivals = 1) {
+  if (threadIdx.x == 0) {
+    simt::barrier_init(full, arrivals);
+    simt::barrier_publish();
+  }
+  __syncthreads();
+}
+
+__global__ void greets_once(float* out) {
+  alignas(8) __shared__ float share[2];
+  float total = 0.0f;
+  simt::cluster_arrive();
+  simt::cluster_wait();
+  for (int n = 0; n < 3; ++n) {
+    if (threadIdx.x == 0)
+      simt::store_pair(share, 1 - simt::cluster_rank(), static_cast<float>(n), 0.0f);  // FAULT greets_once
+    simt::cluster_arrive();
+    simt::cluster_wait();
+    total += share[0];  // FAULT reads_what_may_be_next
+  }
+  if (threadIdx.x == 0) out[blockIdx.x] = total;
+}
+
+__global__ void never_greets(float* out) {
+  alignas(8) __shared__ float share[2];
+  if (threadIdx.x == 0) simt::store_pair(share, 1 - simt::cluster_rank(), 1.0f, 0.0f);  // FAULT never_greets
+  simt::cluster_arrive();
+  simt::cluster_wait();
+  if (threadIdx.x == 0) out[blockIdx.x] = share[0];
+}
+
+__global__ void names_a_third_block() {
+  alignas(8) __shared__ float share[2];
+  simt::cluster_arrive();
+  simt::cluster_wait();
+  simt::store_pair(share, 2, 1.0f, 0.0f);  // FAULT names_a_third_block
+}
+
+__global__ void stores_from_a_local() {
+  alignas(8) float share[2];
+  simt::store_pair(share, 0, 1.0f, 0.0f);  // FAULT stores_from_a_local
+}
+
+__global__ void stores_between_pairs() {
+  alignas(8) __shared__ float share[4];
+  simt::store_pair(share + 1, 0, 1.0f, 0.0f);  // FAULT stores_between_pairs
+}
+
 __global__ void reads_before_bytes(const float* in, float* out) {
   alignas(16) __shared__ float chunk[32];
-  __shared__ simt::byte_barrier full;
+  __shared__ simt::transaction_barrier full;
+  begin(full);
   if (threadIdx.x == 0) {
-    simt::set_up(full, 1);
-    simt::expect(full, 128);
+    simt::barrier_arrive_expect(full, 128);
     simt::copy_chunk(chunk, in, 128, full);
   }
   __syncthreads();
   out[threadIdx.x] = chunk[threadIdx.x % 32];  // FAULT reads_before_bytes
 }
 
-__global__ void frees_too_early(const float* in, float* out) {
+__global__ void copies_too_early(const float* in, float* out) {
   alignas(16) __shared__ float chunk[32];
-  __shared__ simt::byte_barrier full;
+  __shared__ simt::transaction_barrier full;
+  begin(full);
   if (threadIdx.x == 0) {
-    simt::set_up(full, 1);
-    simt::expect(full, 128);
+    simt::barrier_arrive_expect(full, 128);
     simt::copy_chunk(chunk, in, 128, full);
   }
-  __syncthreads();
-  simt::wait(full, 0);
+  simt::barrier_wait(full, 0);
   if (threadIdx.x == 0) {
-    simt::expect(full, 128);
+    simt::barrier_arrive_expect(full, 128);
     simt::copy_chunk(chunk, in + 32, 128, full);  // the others have not read the first
   }
   simt::sync_warp();
-  out[threadIdx.x] = chunk[threadIdx.x % 32];  // FAULT frees_too_early
-  simt::wait(full, 1);
+  out[threadIdx.x] = chunk[threadIdx.x % 32];  // FAULT copies_too_early
+  simt::barrier_wait(full, 1);
+}
+
+__global__ void leaves_a_copy(const float* in) {
+  alignas(16) __shared__ float chunk[32];
+  __shared__ simt::transaction_barrier full;
+  begin(full);
+  if (threadIdx.x > 0) return;
+  simt::barrier_arrive_expect(full, 128);
+  simt::copy_chunk(chunk, in, 128, full);  // FAULT leaves_a_copy
 }
 
 __global__ void expects_too_much(float* out) {
-  __shared__ simt::byte_barrier full;
-  if (threadIdx.x == 0) {
-    simt::set_up(full, 1);
-    simt::expect(full, 8);
-  }
-  __syncthreads();
-  simt::wait(full, 0);  // FAULT expects_too_much
+  __shared__ simt::transaction_barrier full;
+  begin(full);
+  if (threadIdx.x == 0) simt::barrier_arrive_expect(full, 8);
+  simt::barrier_wait(full, 0);  // FAULT expects_too_much
   out[threadIdx.x] = 1.0f;
 }
 
 __global__ void arrives_too_often() {
-  __shared__ simt::byte_barrier full;
-  if (threadIdx.x == 0) {
-    simt::set_up(full, 1);
-    simt::expect(full, 8);
-    simt::arrive(full);  // FAULT arrives_too_often
-  }
+  __shared__ simt::transaction_barrier full;
+  begin(full);
+  if (threadIdx.x > 0) return;
+  simt::barrier_arrive_expect(full, 8);
+  simt::barrier_arrive(full);  // FAULT arrives_too_often
 }
 
-__global__ void sends_without_greeting(float* out) {
+__global__ void sets_up_for_nobody() {
+  __shared__ simt::transaction_barrier full;
+  if (threadIdx.x == 0) simt::barrier_init(full, 0);  // FAULT sets_up_for_nobody
+}
+
+__global__ void barrier_in_a_local() {
+  simt::transaction_barrier full;
+  simt::barrier_init(full, 1);  // FAULT barrier_in_a_local
+}
+
+__global__ void uses_at_once() {
+  __shared__ simt::transaction_barrier full;
+  if (threadIdx.x == 0) simt::barrier_init(full, 64);
+  simt::barrier_arrive(full);  // FAULT uses_at_once
+  simt::barrier_wait(full, 0);
+}
+
+__global__ void keeps_it_secret(const float* in) {
+  alignas(16) __shared__ float chunk[32];
+  __shared__ simt::transaction_barrier full;
+  if (threadIdx.x > 0) return;
+  simt::barrier_init(full, 1);
+  simt::barrier_arrive_expect(full, 128);
+  simt::copy_chunk(chunk, in, 128, full);  // FAULT keeps_it_secret
+  simt::barrier_wait(full, 0);
+}
+
+__global__ void sends_to_whom_is_not_ready(float* out) {
   alignas(8) __shared__ float share[2];
-  __shared__ simt::byte_barrier arrived;
-  if (threadIdx.x == 0) {
-    simt::set_up(arrived, 1);
-    simt::expect(arrived, 8);
-  }
-  __syncthreads();
-  if (threadIdx.x == 0)
-    simt::send_pair(share, arrived, 1 - simt::cluster_rank(), 1.0f, 2.0f);  // FAULT sends_without_greeting
-  simt::wait(arrived, 0);
-  if (threadIdx.x == 0) out[blockIdx.x] = share[0];
+  __shared__ simt::transaction_barrier arrived;
+  if (simt::cluster_rank() == 0) begin(arrived);
+  simt::cluster_arrive_relaxed();
+  simt::cluster_wait();
+  if (simt::cluster_rank() == 0 && threadIdx.x == 0)
+    simt::send_pair(share, arrived, 1, 1.0f, 2.0f);  // FAULT not_ready
+  simt::cluster_arrive();
+  simt::cluster_wait();
+  if (threadIdx.x == 0) out[blockIdx.x] = 0.0f;
 }
 
 __global__ void leaves_too_early(float* out) {
   alignas(8) __shared__ float share[2];
-  __shared__ simt::byte_barrier arrived;
-  if (threadIdx.x == 0) {
-    simt::set_up(arrived, 1);
-    simt::expect(arrived, 8);
-  }
+  __shared__ simt::transaction_barrier arrived;
+  begin(arrived);
+  if (threadIdx.x == 0) simt::barrier_arrive_expect(arrived, 8);
   simt::cluster_arrive_relaxed();
   simt::cluster_wait();
   if (threadIdx.x == 0)
     simt::send_pair(share, arrived, 1 - simt::cluster_rank(), 1.0f, 2.0f);  // FAULT leaves_too_early
   if (simt::cluster_rank() == 0) return;
-  simt::wait(arrived, 0);
+  simt::barrier_wait_cluster(arrived, 0);
   if (threadIdx.x == 0) out[blockIdx.x] = share[0];
 }
 
 __global__ void writes_to_a_block_that_left(float* out) {
   alignas(8) __shared__ float share[2];
-  if (simt::cluster_rank() == 1 && threadIdx.x == 0)
-    simt::store_pair(share, 0, 1.0f, 2.0f);  // FAULT that_left
-  if (threadIdx.x == 0) out[blockIdx.x] = 1.0f;
+  simt::cluster_arrive();
+  simt::cluster_wait();
+  if (threadIdx.x > 0) return;
+  out[blockIdx.x] = 1.0f;
+  if (simt::cluster_rank() == 1) simt::store_pair(share, 0, 1.0f, 2.0f);  // FAULT that_left
+}
+
+__global__ void stores_into_a_block_that_will_leave(float* out) {
+  alignas(8) __shared__ float share[2];
+  simt::cluster_arrive();
+  simt::cluster_wait();
+  if (threadIdx.x > 0) return;
+  out[blockIdx.x] = 1.0f;
+  if (simt::cluster_rank() == 0) simt::store_pair(share, 1, 1.0f, 2.0f);  // FAULT will_leave
 }
 
 __global__ void reads_before_the_cluster_met(float* out) {
@@ -204,6 +323,14 @@ __global__ void waits_without_arriving() {
   simt::cluster_wait();  // FAULT without_arriving
 }
 
+__global__ void arrives_twice() {
+  if (simt::cluster_rank() == 0) {
+    simt::cluster_arrive();
+    simt::cluster_arrive();  // FAULT arrives_twice
+  }
+  simt::cluster_wait();
+}
+
 __global__ void waits_in_a_branch() {
   simt::cluster_arrive();
   if (threadIdx.x < 32) simt::cluster_wait();  // FAULT waits_in_a_branch
@@ -211,27 +338,48 @@ __global__ void waits_in_a_branch() {
 
 __global__ void copies_past_the_end(const float* in) {
   alignas(16) __shared__ float chunk[64];
-  __shared__ simt::byte_barrier full;
+  __shared__ simt::transaction_barrier full;
+  begin(full);
   if (threadIdx.x > 0) return;
-  simt::set_up(full, 1);
-  simt::expect(full, 256);
+  simt::barrier_arrive_expect(full, 256);
   simt::copy_chunk(chunk, in, 256, full);  // FAULT copies_past_the_end
-  simt::wait(full, 0);
+  simt::barrier_wait(full, 0);
 }
 
-__global__ void copies_from_anywhere(const float* in) {
-  alignas(16) __shared__ float chunk[32];
-  __shared__ simt::byte_barrier full;
+__global__ void copies_to_past_the_end(const float* in) {
+  auto* chunk = simt::dynamic_shared<float>();
+  __shared__ simt::transaction_barrier full;
+  begin(full);
   if (threadIdx.x > 0) return;
-  simt::set_up(full, 1);
-  simt::expect(full, 64);
-  simt::copy_chunk(chunk, in + 1, 64, full);  // FAULT copies_from_anywhere
-  simt::wait(full, 0);
+  simt::barrier_arrive_expect(full, 128);
+  simt::copy_chunk(chunk + 4, in, 128, full);  // FAULT copies_to_past_the_end
+  simt::barrier_wait(full, 0);
+}
+
+__global__ void copies_bytes(const float* in, int offset, int bytes) {
+  alignas(16) __shared__ float chunk[32];
+  __shared__ simt::transaction_barrier full;
+  begin(full);
+  if (threadIdx.x > 0) return;
+  simt::barrier_arrive_expect(full, 64);
+  simt::copy_chunk(chunk, in + offset, bytes, full);  // FAULT copies_bytes
+  simt::barrier_wait(full, 0);
+}
+
+__global__ void copies_from_shared() {
+  alignas(16) __shared__ float from[32], to[32];
+  __shared__ simt::transaction_barrier full;
+  if (threadIdx.x < 32) from[threadIdx.x] = 1.0f;
+  begin(full);
+  if (threadIdx.x > 0) return;
+  simt::barrier_arrive_expect(full, 128);
+  simt::copy_chunk(to, from, 128, full);  // FAULT copies_from_shared
+  simt::barrier_wait(full, 0);
 }
 
 __global__ void no_set_up() {
-  __shared__ simt::byte_barrier full;
-  simt::wait(full, 1);  // FAULT no_set_up
+  __shared__ simt::transaction_barrier full;
+  simt::barrier_wait(full, 1);  // FAULT no_set_up
 }
 
 }  // namespace
@@ -283,55 +431,107 @@ TEST_CASE("chunks are copied, counted and freed", "[clusters]") {
   CHECK(loads.requests == static_cast<std::uint64_t>(chunks));
 }
 
+TEST_CASE("barriers of both kinds order a block", "[clusters]") {
+  const cluster_guard guard(GENERATE(32, 64));
+  const memory<float> p(ramp(64));
+  simt::launch(reverses_twice, {1, 64}, p.get());
+  const std::vector<float> got = p.fetch();
+  for (int i = 0; i < 64; ++i) CHECK(got[i] == static_cast<float>(i + 1));
+}
+
+TEST_CASE("a place is used again once its reader has arrived", "[clusters]") {
+  const cluster_guard guard(GENERATE(32, 64));
+  const unsigned blocks = GENERATE(2u, 5u);
+  const memory<float> out(2 * blocks);
+  simt::launch_cluster(passes_on, static_cast<int>(blocks), {2 * blocks, 64}, out.get(), 4);
+  const std::vector<float> got = out.fetch();
+  for (unsigned b = 0; b < 2 * blocks; ++b)
+    CHECK(got[b] == 4.0f * static_cast<float>((b % blocks + blocks - 1) % blocks) + 6.0f);
+  CHECK(simt::records().back().barriers == 2 * blocks * 8);
+  CHECK(simt::records().back().shared_store.bytes == 2 * blocks * 4 * 8);
+}
+
 TEST_CASE("each mistake with clusters and bytes is caught at its line", "[clusters]") {
   const cluster_guard guard(GENERATE(32, 64));
   const memory<float> in(ramp(64), "in"), out(64, "out");
   const float* x = in.get();
   using simt::fault_kind;
-  const auto check = [&](fault_kind kind, const std::string& kernel, const std::string& marker, auto&& run) {
+  const auto check = [&](fault_kind kind, const std::string& kernel, const std::string& marker,
+                         const std::string& says, auto&& run) {
     INFO(kernel);
-    check_fault(fault_of(run), kind, kernel, marker);
+    const simt::fault f = fault_of(run);
+    check_fault(f, kind, kernel, marker);
+    CHECK_THAT(f.what(), Catch::Matchers::Contains(says));
+    // Who was faster makes no difference.
+    CHECK(std::string(fault_of(run).what()) == f.what());
   };
-  check(fault_kind::uninitialised, "reads_before_bytes", "reads_before_bytes", [&] {
-    simt::launch(reads_before_bytes, {1, 64}, x, out.get());
-  });
-  check(fault_kind::uninitialised, "frees_too_early", "frees_too_early", [&] {
-    simt::launch(frees_too_early, {1, 64}, x, out.get());
-  });
-  check(fault_kind::deadlock, "expects_too_much", "expects_too_much", [&] {
-    simt::launch(expects_too_much, {2, 64}, out.get());
-  });
-  check(fault_kind::deadlock, "arrives_too_often", "arrives_too_often", [&] {
-    simt::launch(arrives_too_often, {1, 64});
-  });
-  check(fault_kind::uninitialised, "sends_without_greeting", "sends_without_greeting", [&] {
-    simt::launch_cluster(sends_without_greeting, 2, {4, 64}, out.get());
-  });
-  check(fault_kind::use_after_free, "leaves_too_early", "leaves_too_early", [&] {
-    simt::launch_cluster(leaves_too_early, 2, {4, 64}, out.get());
-  });
-  check(fault_kind::use_after_free, "writes_to_a_block_that_left", "that_left", [&] {
-    simt::launch_cluster(writes_to_a_block_that_left, 2, {2, 64}, out.get());
-  });
-  check(fault_kind::uninitialised, "reads_before_the_cluster_met", "cluster_met", [&] {
-    simt::launch_cluster(reads_before_the_cluster_met, 2, {2, 64}, out.get());
-  });
-  check(fault_kind::deadlock, "waits_without_arriving", "without_arriving", [&] {
-    simt::launch_cluster(waits_without_arriving, 2, {2, 64});
-  });
-  check(fault_kind::divergent_barrier, "waits_in_a_branch", "waits_in_a_branch", [&] {
-    simt::launch_cluster(waits_in_a_branch, 2, {2, 64});
-  });
-  check(fault_kind::out_of_bounds, "copies_past_the_end", "copies_past_the_end", [&] {
-    simt::launch(copies_past_the_end, {1, 64}, x + 16);
-  });
-  check(fault_kind::misaligned, "copies_from_anywhere", "copies_from_anywhere", [&] {
-    simt::launch(copies_from_anywhere, {1, 64}, x);
-  });
-  check(fault_kind::uninitialised, "no_set_up", "no_set_up", [&] { simt::launch(no_set_up, {1, 64}); });
+  const auto alone = [&](fault_kind kind, const std::string& name, const std::string& says, auto kernel,
+                         auto... a) {
+    check(kind, name, name, says, [&] { simt::launch(kernel, {2, 64}, a...); });
+  };
+  const auto pairs = [&](fault_kind kind, const std::string& name, const std::string& marker,
+                         const std::string& says, auto kernel, auto... a) {
+    check(kind, name, marker, says, [&] { simt::launch_cluster(kernel, 2, {4, 64}, a...); });
+  };
+  pairs(fault_kind::use_after_free, "never_greets", "never_greets", "may not have begun", never_greets,
+        out.get());
+  pairs(fault_kind::out_of_bounds, "names_a_third_block", "names_a_third_block",
+        "of block 2 of a cluster of 2 blocks", names_a_third_block);
+  alone(fault_kind::out_of_bounds, "stores_from_a_local", "outside the shared memory", stores_from_a_local);
+  alone(fault_kind::misaligned, "stores_between_pairs", "no multiple of 8", stores_between_pairs);
+  alone(fault_kind::uninitialised, "reads_before_bytes", "has not arrived", reads_before_bytes, x, out.get());
+  alone(fault_kind::uninitialised, "copies_too_early", "has not arrived", copies_too_early, x, out.get());
+  alone(fault_kind::use_after_free, "leaves_a_copy", "128 bytes are on their way", leaves_a_copy, x);
+  alone(fault_kind::deadlock, "expects_too_much", "0 arrivals and 8 bytes are still to come",
+        expects_too_much, out.get());
+  alone(fault_kind::deadlock, "arrives_too_often", "all 1 arrivals of the phase", arrives_too_often);
+  alone(fault_kind::deadlock, "sets_up_for_nobody", "0 arrivals a phase", sets_up_for_nobody);
+  alone(fault_kind::out_of_bounds, "barrier_in_a_local", "declare it __shared__", barrier_in_a_local);
+  alone(fault_kind::uninitialised, "uses_at_once", "thread 0 sets the barrier up", uses_at_once);
+  alone(fault_kind::uninitialised, "keeps_it_secret", "not published", keeps_it_secret, x);
+  alone(fault_kind::out_of_bounds, "copies_past_the_end", "past the end of in", copies_past_the_end, x + 16);
+  check(fault_kind::out_of_bounds, "copies_to_past_the_end", "copies_to_past_the_end",
+        "outside the shared memory", [&] {
+          simt::launch(copies_to_past_the_end, {1, 64, 128}, x);
+        });
+  alone(fault_kind::misaligned, "copies_bytes", "64 bytes from an address 4 past", copies_bytes, x, 1, 64);
+  alone(fault_kind::misaligned, "copies_bytes", "copies 24 bytes", copies_bytes, x, 0, 24);
+  alone(fault_kind::misaligned, "copies_bytes", "copies -16 bytes", copies_bytes, x, 0, -16);
+  alone(fault_kind::host_memory, "copies_from_shared", "does not come from a device buffer",
+        copies_from_shared);
+  alone(fault_kind::uninitialised, "no_set_up", "was not set up", no_set_up);
+  pairs(fault_kind::uninitialised, "sends_to_whom_is_not_ready", "not_ready",
+        "block 1 of the cluster has not set up", sends_to_whom_is_not_ready, out.get());
+  pairs(fault_kind::use_after_free, "leaves_too_early", "leaves_too_early", "8 bytes are on their way",
+        leaves_too_early, out.get());
+  pairs(fault_kind::use_after_free, "writes_to_a_block_that_left", "that_left", "may have left the kernel",
+        writes_to_a_block_that_left, out.get());
+  pairs(fault_kind::use_after_free, "stores_into_a_block_that_will_leave", "will_leave",
+        "has left the kernel", stores_into_a_block_that_will_leave, out.get());
+  pairs(fault_kind::uninitialised, "reads_before_the_cluster_met", "cluster_met", "written that place",
+        reads_before_the_cluster_met, out.get());
+  pairs(fault_kind::deadlock, "waits_without_arriving", "without_arriving",
+        "not all of their threads have arrived", waits_without_arriving);
+  pairs(fault_kind::divergent_barrier, "arrives_twice", "arrives_twice", "again before it has waited",
+        arrives_twice);
+  pairs(fault_kind::divergent_barrier, "waits_in_a_branch", "waits_in_a_branch",
+        "reached by 32 of 64 threads", waits_in_a_branch);
   // And after all that, the simulator still runs.
   simt::launch_cluster(sum_over_cluster, 2, {2, 32}, x, out.get());
   CHECK(out.fetch()[0] == 32.0f + 0.0f + 10000.0f);
+}
+
+TEST_CASE("a store that may come before a read of the round before is a race", "[clusters]") {
+  const cluster_guard guard(GENERATE(32, 64));
+  const memory<float> out(4);
+  const simt::fault f = fault_of([&] { simt::launch_cluster(greets_once, 2, {4, 64}, out.get()); });
+  INFO(f.what());
+  CHECK(f.kind == simt::fault_kind::race);
+  CHECK_THAT(f.what(), Catch::Matchers::Contains("ordered by its barrier alone"));
+  CHECK((f.file == this_file && f.other_file == this_file));
+  const std::set<int> lines{f.line, f.other_line};
+  CHECK(lines ==
+        std::set<int>{line_of(this_file, "greets_once"), line_of(this_file, "reads_what_may_be_next")});
 }
 
 TEST_CASE("clusters that no GPU takes are refused", "[clusters]") {
@@ -346,8 +546,9 @@ TEST_CASE("clusters that no GPU takes are refused", "[clusters]") {
     }
     return std::string();
   };
-  CHECK(refused(17, 17).find("clusters of 17 blocks") != std::string::npos);
-  CHECK(refused(2, 3).find("no GPU takes") != std::string::npos);
+  CHECK_THAT(refused(17, 17),
+             Catch::Matchers::Contains("clusters of 17 blocks, and this GPU has at most 16"));
+  CHECK_THAT(refused(2, 3), Catch::Matchers::Contains("a grid of 3 blocks is no multiple of clusters of 2"));
   simt::configuration().cluster_blocks = 0;
-  CHECK_FALSE(refused(2, 2).empty());
+  CHECK_THAT(refused(2, 2), Catch::Matchers::Contains("this GPU has no clusters"));
 }

@@ -2,26 +2,17 @@
 /// @file
 /// Stage 07's two launches, where the second begins before the first has ended: its blocks load their part of
 /// the row, and then wait for the states (programmatic dependent launch).
-#include "held.cuh"
+#include "../../stages/07_split_row/cluster.cuh"
+#include "simt/async.hpp"
 
 namespace softmax {
 namespace {
-
-#if defined(SIMT_BACKEND_CUDA) && (!defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900)
-/// The next launch may begin as soon as every block of this one has come here.
-__device__ inline void begin_next_launch() { asm volatile("griddepcontrol.launch_dependents;"); }
-/// Waits until the launch before has ended, and its stores can be seen.
-__device__ inline void wait_for_last_launch() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
-#else
-__device__ inline void begin_next_launch() {}
-__device__ inline void wait_for_last_launch() {}
-#endif
 
 /// partial[row][part] = maximum and sum of that part of x[row].
 template <int Threads, int Items, class T>
 __global__ void __launch_bounds__(Threads) reduce_parts(const T* x, running* partial, matrix_shape s) {
   if constexpr (!simt::clusters_here) return;
-  begin_next_launch();
+  simt::begin_next_launch();
   const T* in = x + blockIdx.x * s.ld_in;
   row_share<T, Items, 1> mine;
   mine.load(in, layout_of(in, s.cols), blockIdx.y * Threads + threadIdx.x, gridDim.y * Threads);
@@ -41,7 +32,7 @@ __global__ void __launch_bounds__(Threads)
   const int place = blockIdx.y * Threads + threadIdx.x, stride = gridDim.y * Threads;
   row_share<T, Items, 1> mine;
   mine.load(in, l, place, stride);
-  wait_for_last_launch();
+  simt::wait_for_last_launch();
   running all = {-INFINITY, 0.0f};
   if (threadIdx.x < gridDim.y) all = partial[blockIdx.x * gridDim.y + threadIdx.x];
   all = block_merge<32>(warp_merge<32>(all), 0);

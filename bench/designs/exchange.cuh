@@ -21,19 +21,19 @@ __device__ inline running merge_states(const running* state, int states) {
 }
 
 /// By messages: each pair of numbers counts its own bytes where it arrives, and nobody waits for anything
-/// else. Four sets of states in turn. Why four: a block may send its states of the row after the next one
-/// before another block has read those of this row, and no earlier: to send a row's states it must have read
-/// those of the row two before, so every block had sent that one, and had read the one before it. With rows
-/// taken one after another, two would do.
+/// else. Four sets of states in turn, for kernels that send the states of row n before they receive those of
+/// row n - 1. Before a warp sends row n it has received row n - 2; so every warp had sent row n - 2, and
+/// before that received row n - 4, whose set is used again. The set of row n - 3 may still be read. With send
+/// and receive in turn, two sets would do.
 template <int MostStates>
 struct messages {
   static constexpr int turns = 4;
   running state[turns][MostStates];
-  simt::byte_barrier arrived[turns];
+  simt::transaction_barrier arrived[turns];
 
   /// One thread of each block, before the barrier of the cluster that begins everything.
   __device__ void set_up() {
-    for (simt::byte_barrier& b : arrived) simt::set_up(b, 1);
+    for (simt::transaction_barrier& b : arrived) simt::barrier_init(b, 1);
   }
 
   /// Sends the state of this warp, number `warp` of `warps` in the block, to every block. Takes part: every
@@ -41,7 +41,7 @@ struct messages {
   __device__ void send(running r, int warp, int warps, unsigned n) {
     const int lane = threadIdx.x % 32, blocks = simt::cluster_blocks(), turn = n % turns;
     if (warp == 0 && lane == 0)
-      simt::expect(arrived[turn], warps * blocks * static_cast<int>(sizeof(running)));
+      simt::barrier_arrive_expect(arrived[turn], warps * blocks * static_cast<int>(sizeof(running)));
     if (lane < blocks)
       simt::send_pair(&state[turn][simt::cluster_rank() * warps + warp], arrived[turn], lane, r.m, r.d);
   }
@@ -49,7 +49,7 @@ struct messages {
   /// Waits for the states of row n, and merges them. Takes part: every lane. Valid on: every lane.
   __device__ running receive(int warps, unsigned n) {
     const int turn = n % turns;
-    simt::wait(arrived[turn], n / turns % 2);
+    simt::barrier_wait_cluster(arrived[turn], n / turns % 2);
     return merge_states(state[turn], warps * simt::cluster_blocks());
   }
 };

@@ -18,7 +18,7 @@ __global__ void __launch_bounds__(Threads) softmax_held(const T* x, T* y, matrix
   const int place = simt::cluster_rank() * Threads + threadIdx.x;
   if (threadIdx.x == 0) {
     mail.set_up();
-    simt::publish_barriers();
+    simt::barrier_publish();
   }
   simt::sync_warp();
   simt::cluster_arrive_relaxed();

@@ -16,17 +16,17 @@ __global__ void __launch_bounds__(Threads + 32) softmax_ring(const T* x, T* y, m
   if constexpr (!simt::clusters_here) return;
   constexpr int warps = Threads / 32, chunk_vectors = Threads * Items, size = per_vector<T>;
   auto* ring = simt::dynamic_shared<simt::vector16>();  // Slots chunks
-  __shared__ simt::byte_barrier full[Slots], empty[Slots];
+  __shared__ simt::transaction_barrier full[Slots], empty[Slots];
   __shared__ messages<warps * most_parts> mail;
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   const std::int64_t rows_apart = simt::cluster_count(), parts = simt::cluster_blocks();
   if (threadIdx.x == 0) {
     for (int k = 0; k < Slots; ++k) {
-      simt::set_up(full[k], 1);
-      simt::set_up(empty[k], warps);
+      simt::barrier_init(full[k], 1);
+      simt::barrier_init(empty[k], warps);
     }
     mail.set_up();
-    simt::publish_barriers();
+    simt::barrier_publish();
   }
   simt::sync_warp();
   simt::cluster_arrive_relaxed();
@@ -62,8 +62,8 @@ __global__ void __launch_bounds__(Threads + 32) softmax_ring(const T* x, T* y, m
       const part mine(in, s.cols, most);
       for (int k = 0; k < chunks + again; ++k, ++q) {
         const int chunk = k < chunks ? k : k - chunks, vectors = mine.in_chunk(chunk);
-        simt::wait(empty[q % Slots], q / Slots % 2 ^ 1);
-        simt::expect(full[q % Slots], vectors * 16);
+        simt::barrier_wait(empty[q % Slots], q / Slots % 2 ^ 1);
+        simt::barrier_arrive_expect(full[q % Slots], vectors * 16);
         if (vectors > 0)
           simt::copy_chunk(ring + q % Slots * chunk_vectors, in + mine.first(chunk), vectors * 16,
                            full[q % Slots]);
@@ -75,13 +75,13 @@ __global__ void __launch_bounds__(Threads + 32) softmax_ring(const T* x, T* y, m
   float edge = -INFINITY, edge_before = -INFINITY;  // of this row and the one before
   unsigned q = 0, n = 0;
   const auto load = [&](row_share<T, Items, 0>& values, const part& mine, int chunk) {
-    simt::wait(full[q % Slots], q / Slots % 2);
+    simt::barrier_wait(full[q % Slots], q / Slots % 2);
     values.load(reinterpret_cast<const T*>(ring + q % Slots * chunk_vectors), {0, mine.in_chunk(chunk), 0},
                 threadIdx.x, Threads);
   };
   const auto release = [&] {
     simt::sync_warp();
-    if (lane == 0) simt::arrive(empty[q % Slots]);
+    if (lane == 0) simt::barrier_arrive(empty[q % Slots]);
   };
   const auto has_edge = [&](const part& mine) {
     return simt::cluster_rank() == 0 && static_cast<int>(threadIdx.x) < mine.l.edges;

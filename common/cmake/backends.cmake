@@ -56,12 +56,14 @@ endif()
 
 # --- The simulator: always. The sanitizer's hooks are compiled in and bound to ours; its runtime is never linked.
 # Unrolled or vectorised loops, or a copy of what follows a branch for those that took it, would make one statement look like
-# several, and split its requests; kernels with equal bodies, made one, would lose their lines.
+# several, and split its requests; kernels with equal bodies, made one, would lose their lines; and a call that becomes a jump
+# loses its own.
 add_library(softmax_sim INTERFACE)
 add_library(softmax::sim ALIAS softmax_sim)
 target_compile_definitions(softmax_sim INTERFACE SIMT_BACKEND_SIM)
 target_link_libraries(softmax_sim INTERFACE Eigen3::Eigen)
-target_compile_options(softmax_sim INTERFACE -O2 -g -fstack-clash-protection -fsanitize=thread -ffile-prefix-map=${CMAKE_SOURCE_DIR}/=)
+target_compile_options(softmax_sim INTERFACE -O2 -g -fstack-clash-protection -fno-optimize-sibling-calls -fsanitize=thread
+                                             -ffile-prefix-map=${CMAKE_SOURCE_DIR}/=)
 if(CMAKE_CXX_COMPILER_ID MATCHES Clang)
   target_compile_options(softmax_sim INTERFACE -fno-unroll-loops -fno-vectorize -fno-slp-vectorize -fno-omit-frame-pointer
                                                "SHELL:-mllvm -tsan-instrument-func-entry-exit=0"

@@ -1,11 +1,10 @@
 #pragma once
 /// @file
 /// Waiting for data in place of threads, as sm_90 can: barriers in shared memory that count the bytes which
-/// arrive, copies of whole chunks from global to shared memory, and stores into another block of the cluster
-/// that arrive at such a barrier. None of them needs a fence, while the release of a cluster's barrier
-/// compiles to one of the whole GPU. Source: PTX ISA 8.5, mbarrier, cp.async.bulk, st.async; from CUDA 12.1
-/// on. Older GPUs and AMD's have nothing like it; there, what uses it compiles and is never launched. The
-/// simulator has it.
+/// arrive (PTX: mbarrier), copies of whole chunks from global to shared memory (cp.async.bulk), and stores
+/// into another block of the cluster that arrive at such a barrier (st.async). Source: PTX ISA 8.5; from
+/// CUDA 12.1 on. Older GPUs and AMD's have nothing like it; there, what uses it compiles and is never
+/// launched. The simulator has it.
 #include <cstdint>
 
 #if defined(SIMT_BACKEND_CUDA)
@@ -19,7 +18,7 @@
 #if defined(SIMT_BACKEND_CUDA) || defined(SIMT_BACKEND_HIP)
 namespace simt {
 
-struct alignas(8) byte_barrier {
+struct alignas(8) transaction_barrier {
   std::uint64_t state;
 };
 
@@ -29,41 +28,55 @@ __device__ inline std::uint32_t shared_address(const void* p) {
   return static_cast<std::uint32_t>(__cvta_generic_to_shared(p));
 }
 
-__device__ inline void set_up(byte_barrier& b, int arrivals) {
+__device__ inline void barrier_init(transaction_barrier& b, int arrivals) {
   asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(&b)), "r"(arrivals) : "memory");
 }
-__device__ inline void publish_barriers() {
+__device__ inline void barrier_publish() {
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
 
-__device__ inline void expect(byte_barrier& b, int bytes) {
+__device__ inline void barrier_arrive_expect(transaction_barrier& b, int bytes) {
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(&b)), "r"(bytes)
                : "memory");
 }
-__device__ inline void arrive(byte_barrier& b) {
+__device__ inline void barrier_arrive(transaction_barrier& b) {
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(&b)) : "memory");
 }
-__device__ inline void wait(byte_barrier& b, unsigned parity) {
+__device__ inline void barrier_wait(transaction_barrier& b, unsigned parity) {
   unsigned done = 0;
   while (!done)
     asm volatile(
         "{\n"
         "  .reg .pred done;\n"
-        "  mbarrier.try_wait.parity.shared::cta.b64 done, [%1], %2;\n"
+        "  mbarrier.try_wait.parity.acquire.cta.shared::cta.b64 done, [%1], %2;\n"
         "  selp.u32 %0, 1, 0, done;\n"
         "}"
         : "=r"(done)
         : "r"(shared_address(&b)), "r"(parity)
         : "memory");
 }
-__device__ inline void copy_chunk(void* to, const void* from, int bytes, byte_barrier& b) {
+__device__ inline void barrier_wait_cluster(transaction_barrier& b, unsigned parity) {
+  unsigned done = 0;
+  while (!done)
+    asm volatile(
+        "{\n"
+        "  .reg .pred done;\n"
+        "  mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 done, [%1], %2;\n"
+        "  selp.u32 %0, 1, 0, done;\n"
+        "}"
+        : "=r"(done)
+        : "r"(shared_address(&b)), "r"(parity)
+        : "memory");
+}
+
+__device__ inline void copy_chunk(void* to, const void* from, int bytes, transaction_barrier& b) {
   asm volatile(
       "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
           shared_address(to)),
       "l"(from), "r"(bytes), "r"(shared_address(&b))
       : "memory");
 }
-__device__ inline void send_pair(void* p, byte_barrier& barrier, int rank, float a, float b) {
+__device__ inline void send_pair(void* p, transaction_barrier& barrier, int rank, float a, float b) {
   asm volatile(
       "{\n"
       "  .reg .b32 value, counted;\n"
@@ -74,18 +87,25 @@ __device__ inline void send_pair(void* p, byte_barrier& barrier, int rank, float
       "r"(shared_address(&barrier)), "r"(rank), "f"(a), "f"(b)
       : "memory");
 }
+
 __device__ inline void cluster_arrive_relaxed() {
   asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
 }
+
+__device__ inline void begin_next_launch() { asm volatile("griddepcontrol.launch_dependents;"); }
+__device__ inline void wait_for_last_launch() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
 #else
-__device__ inline void set_up(byte_barrier&, int) {}
-__device__ inline void publish_barriers() {}
-__device__ inline void expect(byte_barrier&, int) {}
-__device__ inline void arrive(byte_barrier&) {}
-__device__ inline void wait(byte_barrier&, unsigned) {}
-__device__ inline void copy_chunk(void*, const void*, int, byte_barrier&) {}
-__device__ inline void send_pair(void*, byte_barrier&, int, float, float) {}
+__device__ inline void barrier_init(transaction_barrier&, int) {}
+__device__ inline void barrier_publish() {}
+__device__ inline void barrier_arrive_expect(transaction_barrier&, int) {}
+__device__ inline void barrier_arrive(transaction_barrier&) {}
+__device__ inline void barrier_wait(transaction_barrier&, unsigned) {}
+__device__ inline void barrier_wait_cluster(transaction_barrier&, unsigned) {}
+__device__ inline void copy_chunk(void*, const void*, int, transaction_barrier&) {}
+__device__ inline void send_pair(void*, transaction_barrier&, int, float, float) {}
 __device__ inline void cluster_arrive_relaxed() {}
+__device__ inline void begin_next_launch() {}
+__device__ inline void wait_for_last_launch() {}
 #endif
 
 }  // namespace simt
@@ -93,35 +113,49 @@ __device__ inline void cluster_arrive_relaxed() {}
 namespace simt {
 inline namespace sim {
 
-/// A phase ends when all its arrivals and all its bytes have come.
-struct alignas(8) byte_barrier {
+/// A barrier in shared memory. A phase ends when all its arrivals and all its bytes have come; phases are
+/// counted from 0, and the parity of a phase is its number modulo 2.
+struct alignas(8) transaction_barrier {
   std::uint64_t state;  ///< not looked at: the simulator keeps its own
 };
 
-/// Sets up a barrier of `arrivals` arrivals a phase. One thread; others may use it after publish_barriers()
-/// by that thread and a barrier of the cluster, or of the block if no other block does.
-void set_up(byte_barrier& b, int arrivals);
-/// Lets others see what the thread has set up, once a barrier has ordered them behind it.
-inline void publish_barriers() {}
+/// Sets up a barrier of `arrivals` arrivals a phase, at least 1. One thread; others may use it after
+/// barrier_publish() by that thread and a barrier of the cluster, or of the block if no other block does.
+void barrier_init(transaction_barrier& b, int arrivals, const char* file = __builtin_FILE(),
+                  int line = __builtin_LINE());
+/// Makes the barriers that the thread has set up known to other blocks and to copies. A fence.
+void barrier_publish();
 
 /// Arrives, and adds to the bytes that the phase waits for.
-void expect(byte_barrier& b, int bytes, const char* file = __builtin_FILE(), int line = __builtin_LINE());
+void barrier_arrive_expect(transaction_barrier& b, int bytes, const char* file = __builtin_FILE(),
+                           int line = __builtin_LINE());
 /// Arrives. What the thread has read before may be overwritten by those who wait.
-void arrive(byte_barrier& b, const char* file = __builtin_FILE(), int line = __builtin_LINE());
-/// Waits for the end of the phase of this parity, 0 or 1; phases are counted from 0, and a new barrier counts
-/// as if one of parity 1 had ended. What was copied or sent to this block for the phase can be read then.
-void wait(byte_barrier& b, unsigned parity, const char* file = __builtin_FILE(), int line = __builtin_LINE());
+void barrier_arrive(transaction_barrier& b, const char* file = __builtin_FILE(), int line = __builtin_LINE());
+/// Waits for the end of the phase of this parity; a new barrier counts as if one of parity 1 had ended. What
+/// copy_chunk() brought for the phase can be read then.
+void barrier_wait(transaction_barrier& b, unsigned parity, const char* file = __builtin_FILE(),
+                  int line = __builtin_LINE());
+/// As barrier_wait(), and what other blocks sent for the phase can be read too.
+void barrier_wait_cluster(transaction_barrier& b, unsigned parity, const char* file = __builtin_FILE(),
+                          int line = __builtin_LINE());
 
-/// Begins to copy `bytes` bytes, a multiple of 16, from global to shared memory, both multiples of 16. They
-/// are counted at b as they arrive.
-void copy_chunk(void* to, const void* from, int bytes, byte_barrier& b, const char* file = __builtin_FILE(),
-                int line = __builtin_LINE());
+/// Begins to copy `bytes` bytes, a positive multiple of 16, from global to shared memory, both multiples
+/// of 16. They are counted at b as they arrive.
+void copy_chunk(void* to, const void* from, int bytes, transaction_barrier& b,
+                const char* file = __builtin_FILE(), int line = __builtin_LINE());
 /// Stores two values where block `rank` of the cluster has what is at p in this one, and counts their 8 bytes
 /// at the barrier that is there what `barrier` is here. p is a multiple of 8.
-void send_pair(void* p, byte_barrier& barrier, int rank, float a, float b,
+void send_pair(void* p, transaction_barrier& barrier, int rank, float a, float b,
                const char* file = __builtin_FILE(), int line = __builtin_LINE());
+
 /// The first half of a cluster's barrier, as cluster_arrive(), but it orders no memory accesses.
 inline void cluster_arrive_relaxed() { cluster_arrive(); }
+
+/// Where the next launch was begun early: it may begin as soon as every block of this one has come here. Does
+/// nothing here, where one launch runs after another.
+inline void begin_next_launch() {}
+/// Waits until the launch before has ended, and what it stored can be read.
+inline void wait_for_last_launch() {}
 
 }  // namespace sim
 }  // namespace simt

@@ -122,6 +122,7 @@ std::string launch_name(const void* kernel);
 void run_grid(const void* kernel, const geometry& g, int cluster_blocks,
               void (*invoke)(const void*, const void*), const void* arguments, std::size_t argument_bytes);
 
+/// The one place where a kernel is launched, so that no launch goes unchecked.
 template <class... P, class... A>
 void launch_grid(void (*kernel)(P...), const geometry& g, int cluster_blocks, A... args) {
   const std::tuple<P...> bound(static_cast<P>(args)...);
@@ -132,7 +133,7 @@ void launch_grid(void (*kernel)(P...), const geometry& g, int cluster_blocks, A.
   run_grid(reinterpret_cast<const void*>(kernel), g, cluster_blocks, invoke, &bound, sizeof bound);
 }
 
-/// The one place where a kernel is launched, so that no launch goes unchecked.
+/// Launches a kernel; the arguments become the types of its parameters.
 template <class... P, class... A>
 void launch(void (*kernel)(P...), const geometry& g, A... args) {
   if (noted_launches)
@@ -237,7 +238,7 @@ inline constexpr bool clusters_here = true;
 [[gnu::const]] unsigned cluster_count() noexcept;
 [[gnu::const]] int cluster_blocks() noexcept;
 [[gnu::const]] int cluster_rank() noexcept;
-void cluster_arrive();
+void cluster_arrive(const char* file = __builtin_FILE(), int line = __builtin_LINE());
 void cluster_wait(const char* file = __builtin_FILE(), int line = __builtin_LINE());
 void store_pair(void* p, int rank, float a, float b);
 

@@ -9,6 +9,12 @@ namespace simt {
 inline namespace sim {
 namespace detail {
 
+namespace {
+struct pair_of_floats {
+  float a, b;
+};
+}  // namespace
+
 std::optional<std::uint64_t> cluster_group::next(const std::function<std::optional<std::uint64_t>()>& pick) {
   if (members.size() == 1) {
     left_[0] = 0;
@@ -73,7 +79,13 @@ void cluster_group::abandon() {
   changed_.notify_all();
 }
 
-void worker::arrive_at_cluster() {
+void worker::arrive_at_cluster(const char* file, int line) {
+  if (current->cluster_arrivals > passed_)
+    fail({.kind = fault_kind::divergent_barrier,
+          .site = {file, line},
+          .text = "arrives at the barrier of the cluster again before it has waited for it",
+          .next = "let each thread call cluster_arrive() and cluster_wait() in turn"});
+  ++current->cluster_arrivals;
   if (++arrived_threads_ < static_cast<int>(job->block.x * job->block.y * job->block.z)) return;
   arrived_threads_ = 0;
   group->arrive();
@@ -87,7 +99,7 @@ std::optional<fault_info> worker::wake(bool& woke) {
   woke = false;
   for (int t = 0; t < threads; ++t) {
     lane& l = lanes_[t];
-    if (l.state == lane_state::at_byte_barrier) {
+    if (l.state == lane_state::at_transaction_barrier) {
       ++at_bytes;
       if (barriers_.at(l.awaited).phase % 2 == l.parity) continue;
       l.state = lane_state::ready;
@@ -113,6 +125,7 @@ std::optional<fault_info> worker::wake(bool& woke) {
                       .next = "let every thread of every block of the cluster wait at the same place"};
   if (group->phase() == passed_) return std::nullopt;
   ++passed_;
+  ++totals.barriers;
   waiting_for_others_ = 0;
   order_block();
   woke = true;
@@ -122,7 +135,7 @@ std::optional<fault_info> worker::wake(bool& woke) {
 /// Nobody in the cluster can go on, and this block is one of those that wait.
 fault_info worker::stuck_fault() const {
   const auto waiting = std::find_if(lanes_.begin(), lanes_.end(), [](const lane& l) {
-    return l.state == lane_state::at_byte_barrier || l.state == lane_state::at_cluster_barrier;
+    return l.state == lane_state::at_transaction_barrier || l.state == lane_state::at_cluster_barrier;
   });
   fault_info f{
       .kind = fault_kind::deadlock, .block = block_, .thread = waiting->linear, .site = waiting->site};
@@ -135,17 +148,18 @@ fault_info worker::stuck_fault() const {
   f.text = "waits for phase " + std::to_string(b.phase) + " of a barrier, to which " +
            std::to_string(b.pending) + " arrivals and " + std::to_string(b.bytes) +
            " bytes are still to come";
-  f.next = "count the arrivals of set_up() and the bytes of expect() again, and the parity of wait()";
+  f.next =
+      "count the arrivals of barrier_init() and the bytes of barrier_arrive_expect() again, and the parity";
   return f;
 }
 
 /// What is under way arrives, where somebody waits for it.
 void worker::deliver() {
   if (under_way_.empty()) return;
-  std::set<const byte_barrier*> awaited;
+  std::set<const transaction_barrier*> awaited;
   for (const lane& l : lanes_)
-    if (l.state == lane_state::at_byte_barrier) awaited.insert(l.awaited);
-  std::erase_if(under_way_, [&](const parcel& p) {
+    if (l.state == lane_state::at_transaction_barrier) awaited.insert(l.awaited);
+  std::erase_if(under_way_, [&](const pending_write& p) {
     if (!awaited.contains(p.barrier)) return false;
     std::memcpy(reinterpret_cast<void*>(p.to), p.bytes.data(), p.bytes.size());
     std::memset(written_flags(p.to, p.bytes.size()), 1, p.bytes.size());
@@ -162,39 +176,78 @@ void worker::abandon_block() {
   for (warp& w : warps_) w.log.discard();
 }
 
-barrier_state& worker::state_of(const byte_barrier& b, const char* file, int line) {
+barrier_state& worker::state_of(const transaction_barrier& b, const char* file, int line) {
+  fault_info f{.kind = fault_kind::uninitialised, .site = {file, line}};
   const auto found = barriers_.find(&b);
-  if (found == barriers_.end())
-    fail(
-        {.kind = fault_kind::uninitialised,
-         .site = {file, line},
-         .text = "the barrier was not set up",
-         .next =
-             "let one thread call set_up() and publish_barriers(), and all others wait for it at a barrier"});
+  if (found == barriers_.end()) {
+    f.text = "the barrier was not set up";
+    f.next = "let one thread call barrier_init() and barrier_publish(), and all others wait at a barrier";
+    fail(std::move(f));
+  }
+  const barrier_state& state = found->second;
+  const bool same_warp = state.setter / job->warp_size == current->warp;
+  if (state.setter != current->linear && state.meetings == meetings_ &&
+      !(same_warp && state.epoch != warps_[current->warp].epoch)) {
+    f.text = "thread " + std::to_string(state.setter) +
+             " sets the barrier up, and nothing stands between that and this use of it";
+    f.next =
+        "put a __syncthreads() behind barrier_init(), or the barrier of the cluster if other blocks use it";
+    fail(std::move(f));
+  }
   return found->second;
 }
 
-void worker::set_up(const byte_barrier& b, int arrivals) { barriers_[&b] = {arrivals, arrivals, 0, 0}; }
+void worker::require_published(const barrier_state& b, std::uint64_t block, const char* file, int line) {
+  if (b.published) return;
+  fail({.kind = fault_kind::uninitialised,
+        .site = {file, line},
+        .text = "the barrier of block " + std::to_string(block) + " was set up and not published",
+        .next = "call barrier_publish() behind barrier_init(), in the same thread"});
+}
 
-void worker::arrive_at(const byte_barrier& b, std::int64_t bytes, const char* file, int line) {
+void worker::init(const transaction_barrier& b, int arrivals, const char* file, int line) {
+  fault_info f{.kind = fault_kind::out_of_bounds, .site = {file, line}};
+  if (!written_flags(reinterpret_cast<std::uintptr_t>(&b), sizeof b)) {
+    f.text = "sets up a barrier outside shared memory";
+    f.next = "declare it __shared__";
+    fail(std::move(f));
+  }
+  if (arrivals < 1) {
+    f.kind = fault_kind::deadlock;
+    f.text = "sets up a barrier of " + std::to_string(arrivals) + " arrivals a phase";
+    f.next = "count who arrives in each phase: at least 1";
+    fail(std::move(f));
+  }
+  barriers_[&b] = {current->linear, warps_[current->warp].epoch, meetings_, false, arrivals, arrivals, 0, 0};
+}
+
+void worker::publish() {
+  for (auto& [where, state] : barriers_) state.published |= state.setter == current->linear;
+}
+
+void worker::arrive_at(const transaction_barrier& b, std::int64_t bytes, const char* file, int line) {
   barrier_state& state = state_of(b, file, line);
-  if (state.pending == 0)
+  if (state.pending == 0 || bytes < 0)
     fail({.kind = fault_kind::deadlock,
           .site = {file, line},
-          .text = "arrives at a barrier to which all " + std::to_string(state.arrivals) +
-                  " arrivals of the phase have come",
+          .text = bytes < 0 ? "expects " + std::to_string(bytes) + " bytes"
+                            : "arrives at a barrier to which all " + std::to_string(state.arrivals) +
+                                  " arrivals of the phase have come",
           .next = "set it up for as many arrivals as there are, or wait for the phase before the next one"});
   --state.pending;
   state.bytes += bytes;
   state.complete();
 }
 
-void worker::wait_for(const byte_barrier& b, unsigned parity, const char* file, int line) {
-  if (state_of(b, file, line).phase % 2 != parity) return;
-  current->awaited = &b;
-  current->parity = parity;
-  ++waiting_for_others_;
-  wait(lane_state::at_byte_barrier, file, line);
+void worker::wait_for(const transaction_barrier& b, unsigned parity, const char* file, int line) {
+  if (state_of(b, file, line).phase % 2 == parity) {
+    current->awaited = &b;
+    current->parity = parity;
+    ++waiting_for_others_;
+    wait(lane_state::at_transaction_barrier, file, line);
+  }
+  // What was done before the others arrived comes before what is done now. That is not kept thread by thread.
+  recent_accesses_.forget();
 }
 
 void worker::wait_for_cluster(const char* file, int line) {
@@ -202,17 +255,39 @@ void worker::wait_for_cluster(const char* file, int line) {
   wait(lane_state::at_cluster_barrier, file, line);
 }
 
-/// Bytes that are still under way when the block has run to its end.
-std::optional<fault_info> worker::lost_bytes() const {
-  if (under_way_.empty()) return std::nullopt;
-  const parcel& p = under_way_.front();
+/// The block has run to its end. Others may still have stored into it, or may yet.
+std::optional<fault_info> worker::left_too_early() const {
+  if (!under_way_.empty()) {
+    const pending_write& p = under_way_.front();
+    return fault_info{.kind = fault_kind::use_after_free,
+                      .block = p.from_block,
+                      .thread = p.from_thread,
+                      .site = p.site,
+                      .text = std::to_string(p.bytes.size()) +
+                              " bytes are on their way into a block that has left the kernel",
+                      .next = "let the block that they go to wait for them before it leaves"};
+  }
+  const cluster_word::access* first = nullptr;
+  for (const auto& [word, known] : cluster_words_)
+    if (const auto& a = known.stored; a.thread >= 0 && a.arrivals >= passed_)
+      if (!first || std::pair(a.block, a.thread) < std::pair(first->block, first->thread)) first = &a;
+  if (!first) return std::nullopt;
   return fault_info{.kind = fault_kind::use_after_free,
-                    .block = p.from_block,
-                    .thread = p.from_thread,
-                    .site = p.site,
-                    .text = std::to_string(p.bytes.size()) +
-                            " bytes are on their way into a block that has left the kernel",
-                    .next = "let the block that they go to wait for them before it leaves"};
+                    .block = first->block,
+                    .thread = first->thread,
+                    .pc = first->pc,
+                    .size = sizeof(pair_of_floats),
+                    .write = true,
+                    .where = space::shared,
+                    .text = "block " + std::to_string(rank) +
+                            " of the cluster may have left the kernel, as it does not wait for that",
+                    .next = "let every block wait until what the others store has come"};
+}
+
+bool worker::is_under_way(std::uintptr_t address, unsigned size) const {
+  return std::any_of(under_way_.begin(), under_way_.end(), [&](const pending_write& p) {
+    return address < p.to + p.bytes.size() && p.to < address + size;
+  });
 }
 
 /// One flag a byte of this block's shared memory; nullptr if it is elsewhere.
@@ -225,27 +300,35 @@ unsigned char* worker::written_flags(std::uintptr_t address, std::size_t size) {
   return nullptr;
 }
 
-void worker::copy_chunk(const void* pc, void* to, const void* from, int bytes, const byte_barrier& b,
+void worker::copy_chunk(const void* pc, void* to, const void* from, int bytes, const transaction_barrier& b,
                         const char* file, int line) {
-  state_of(b, file, line);
+  require_published(state_of(b, file, line), block_, file, line);
   const auto target = reinterpret_cast<std::uintptr_t>(to), source = reinterpret_cast<std::uintptr_t>(from);
   const auto size = static_cast<unsigned>(bytes);
-  unsigned char* written = written_flags(target, size);
   fault_info f{.pc = pc, .address = target, .size = size, .write = true, .where = space::shared};
+  if (target % 16 != 0 || source % 16 != 0 || bytes % 16 != 0 || bytes <= 0) {
+    f.kind = fault_kind::misaligned;
+    f.text = "copies " + std::to_string(bytes) + " bytes from an address " + std::to_string(source % 16) +
+             " past a multiple of 16 to one " + std::to_string(target % 16) + " past";
+    f.next = "copy a positive multiple of 16 bytes between multiples of 16";
+    fail(std::move(f));
+  }
+  unsigned char* written = written_flags(target, size);
   if (!written) {
     f.kind = fault_kind::out_of_bounds;
     f.text = "outside the shared memory of the block";
     f.next = "keep the chunk inside the array that it is copied to";
     fail(std::move(f));
   }
-  if (target % 16 != 0 || source % 16 != 0 || bytes % 16 != 0 || bytes <= 0) {
-    f.kind = fault_kind::misaligned;
-    f.text = "a chunk of " + std::to_string(bytes) + " bytes, at " + std::to_string(source % 16) +
-             " bytes behind a multiple of 16, goes to one " + std::to_string(target % 16) + " bytes behind";
-    f.next = "copy a positive multiple of 16 bytes between multiples of 16";
+  if (written_flags(source, 1) || !check_global(pc, source, size, false)) {
+    f.kind = fault_kind::host_memory;
+    f.address = source;
+    f.write = false;
+    f.where = space::global;
+    f.text = "the chunk does not come from a device buffer";
+    f.next = "copy from global memory: a buffer that simt::allocate returned";
     fail(std::move(f));
   }
-  check_global(pc, source, size, false);
   block_extents_.push_back({source, source + size, block_, pc, current->linear, size, false});
   line_traffic moved;
   moved.requests = moved.lanes = 1;
@@ -257,6 +340,36 @@ void worker::copy_chunk(const void* pc, void* to, const void* from, int bytes, c
   under_way_.push_back({{begin, begin + size}, target, &b, block_, current->linear, {file, line}});
   std::memset(to, 0xff, size);
   std::memset(written, 0, size);
+}
+
+/// Block `to` of the cluster, which must have begun and not have left.
+worker& worker::block_at(int to, const void* pc, const void* p) {
+  fault_info f{.kind = fault_kind::out_of_bounds,
+               .pc = pc,
+               .address = reinterpret_cast<std::uintptr_t>(p),
+               .size = 8,
+               .write = true,
+               .where = space::shared};
+  const auto blocks = static_cast<int>(group->members.size());
+  if (to < 0 || to >= blocks) {
+    f.text = "of block " + std::to_string(to) + " of a cluster of " + std::to_string(blocks) + " blocks";
+    f.next = "name a block from 0 to cluster_blocks() - 1";
+    fail(std::move(f));
+  }
+  worker& other = *group->members[static_cast<std::size_t>(to)];
+  f.kind = fault_kind::use_after_free;
+  f.text = "block " + std::to_string(to) + " of the cluster ";
+  if (passed_ == 0 && to != rank) {
+    f.text += "may not have begun";
+    f.next = "let the whole cluster pass cluster_arrive() and cluster_wait() first";
+    fail(std::move(f));
+  }
+  if (group->has_left(to)) {
+    f.text += "has left the kernel, and its memory is gone";
+    f.next = "let every block wait until what the others send has come";
+    fail(std::move(f));
+  }
+  return other;
 }
 
 /// Where another block of the cluster has what is at p in this one.
@@ -275,45 +388,68 @@ std::uintptr_t worker::place_in(const worker& other, const void* pc, const void*
     f.next = "make the address a multiple of the access size, as with alignas(8)";
     fail(std::move(f));
   }
-  if (group->has_left(other.rank)) {
-    f.kind = fault_kind::use_after_free;
-    f.text =
-        "block " + std::to_string(other.rank) + " of the cluster has left the kernel, and its memory is gone";
-    f.next = "let every block wait until what the others send has come";
-    fail(std::move(f));
-  }
   return address - tls_begin_ < tls_bytes_ ? address - tls_begin_ + other.tls_begin_
                                            : address - reinterpret_cast<std::uintptr_t>(dynamic_shared) +
                                                  reinterpret_cast<std::uintptr_t>(other.dynamic_shared);
 }
 
-namespace {
-struct pair_of_floats {
-  float a, b;
-};
-}  // namespace
+/// Holds an access to shared memory in a cluster, by the current thread, against those of other blocks.
+void worker::note_in_cluster(worker& target, std::uintptr_t there, const fault_info& access) {
+  const cluster_word::access mine{current->cluster_arrivals, block_, current->linear, access.pc,
+                                  access.write};
+  for (std::uintptr_t word = there / 4; word <= (there + access.size - 1) / 4; ++word) {
+    cluster_word& known = target.cluster_words_[word];
+    const bool own = &target == this;
+    for (const cluster_word::access* earlier : {&known.own, &known.stored}) {
+      if (earlier->thread < 0 || earlier->block == block_ || passed_ > earlier->arrivals) continue;
+      fault_info f = access;
+      f.kind = fault_kind::race;
+      f.block = block_;
+      f.thread = current->linear;
+      f.other_block = earlier->block;
+      f.other_thread = earlier->thread;
+      f.other_pc = earlier->pc;
+      f.other_write = earlier->write;
+      describe_race(f, job->warp_size);
+      fail(std::move(f));
+    }
+    cluster_word::access& last = own ? known.own : known.stored;
+    if (last.thread < 0 || mine.arrivals >= last.arrivals) last = mine;
+  }
+}
 
 void worker::store_pair(const void* pc, void* p, int to, float a, float b) {
-  worker& other = *group->members.at(static_cast<std::size_t>(to));
-  const std::uintptr_t there = place_in(other, pc, p, sizeof(pair_of_floats));
+  worker& other = block_at(to, pc, p);
   const pair_of_floats value{a, b};
+  const std::uintptr_t there = place_in(other, pc, p, sizeof value);
+  const auto here = reinterpret_cast<std::uintptr_t>(p);
+  if (&other == this) {
+    note(pc, here, sizeof value, true, space::shared);
+  } else {
+    note_in_cluster(other, there,
+                    {.pc = pc, .address = here, .size = sizeof value, .write = true, .where = space::shared});
+    warps_[current->warp].log.record(pc, current->index, here, sizeof value, true, space::shared);
+  }
   std::memcpy(reinterpret_cast<void*>(there), &value, sizeof value);
   std::memset(other.written_flags(there, sizeof value), 1, sizeof value);
 }
 
-void worker::send_pair(const void* pc, void* p, const byte_barrier& barrier, int to, float a, float b,
+void worker::send_pair(const void* pc, void* p, const transaction_barrier& barrier, int to, float a, float b,
                        const char* file, int line) {
-  state_of(barrier, file, line);
-  worker& other = *group->members.at(static_cast<std::size_t>(to));
-  const std::uintptr_t there = place_in(other, pc, p, sizeof(pair_of_floats));
-  const auto* counted = reinterpret_cast<const byte_barrier*>(place_in(other, pc, &barrier, sizeof barrier));
-  if (!other.barriers_.contains(counted))
+  worker& other = block_at(to, pc, p);
+  const pair_of_floats value{a, b};
+  const std::uintptr_t there = place_in(other, pc, p, sizeof value);
+  const auto* counted =
+      reinterpret_cast<const transaction_barrier*>(place_in(other, pc, &barrier, sizeof barrier));
+  const auto found = other.barriers_.find(counted);
+  if (found == other.barriers_.end())
     fail({.kind = fault_kind::uninitialised,
           .site = {file, line},
-          .text = "block " + std::to_string(to) + " of the cluster has not set up the barrier yet",
-          .next = "let the whole cluster pass cluster_arrive_relaxed() and cluster_wait() after set_up()"});
-  const pair_of_floats value{a, b};
-  parcel sent{
+          .text = "block " + std::to_string(to) + " of the cluster has not set up the barrier",
+          .next = "let every block call barrier_init() before the barrier of the cluster that begins the "
+                  "exchange"});
+  require_published(found->second, other.block_, file, line);
+  pending_write sent{
       std::vector<unsigned char>(sizeof value), there, counted, block_, current->linear, {file, line}};
   std::memcpy(sent.bytes.data(), &value, sizeof value);
   other.under_way_.push_back(std::move(sent));
@@ -334,9 +470,9 @@ unsigned cluster_count() noexcept {
 int cluster_blocks() noexcept { return running->job->cluster_blocks; }
 int cluster_rank() noexcept { return running->rank; }
 
-void cluster_arrive() {
+void cluster_arrive(const char* file, int line) {
   const inside_simulator inside;
-  inside.w.arrive_at_cluster();
+  inside.w.arrive_at_cluster(file, line);
 }
 void cluster_wait(const char* file, int line) {
   const inside_simulator inside;
@@ -347,27 +483,36 @@ void store_pair(void* p, int rank, float a, float b) {
   inside.w.store_pair(__builtin_return_address(0), p, rank, a, b);
 }
 
-void set_up(byte_barrier& b, int arrivals) {
+void barrier_init(transaction_barrier& b, int arrivals, const char* file, int line) {
   const inside_simulator inside;
-  inside.w.set_up(b, arrivals);
+  inside.w.init(b, arrivals, file, line);
 }
-void expect(byte_barrier& b, int bytes, const char* file, int line) {
+void barrier_publish() {
+  const inside_simulator inside;
+  inside.w.publish();
+}
+void barrier_arrive_expect(transaction_barrier& b, int bytes, const char* file, int line) {
   const inside_simulator inside;
   inside.w.arrive_at(b, bytes, file, line);
 }
-void arrive(byte_barrier& b, const char* file, int line) {
+void barrier_arrive(transaction_barrier& b, const char* file, int line) {
   const inside_simulator inside;
   inside.w.arrive_at(b, 0, file, line);
 }
-void wait(byte_barrier& b, unsigned parity, const char* file, int line) {
+void barrier_wait(transaction_barrier& b, unsigned parity, const char* file, int line) {
   const inside_simulator inside;
   inside.w.wait_for(b, parity, file, line);
 }
-void copy_chunk(void* to, const void* from, int bytes, byte_barrier& b, const char* file, int line) {
+void barrier_wait_cluster(transaction_barrier& b, unsigned parity, const char* file, int line) {
+  const inside_simulator inside;
+  inside.w.wait_for(b, parity, file, line);
+}
+void copy_chunk(void* to, const void* from, int bytes, transaction_barrier& b, const char* file, int line) {
   const inside_simulator inside;
   inside.w.copy_chunk(__builtin_return_address(0), to, from, bytes, b, file, line);
 }
-void send_pair(void* p, byte_barrier& barrier, int rank, float a, float b, const char* file, int line) {
+void send_pair(void* p, transaction_barrier& barrier, int rank, float a, float b, const char* file,
+               int line) {
   const inside_simulator inside;
   inside.w.send_pair(__builtin_return_address(0), p, barrier, rank, a, b, file, line);
 }

@@ -428,6 +428,7 @@ void worker::trace(warp& w) {
 
 /// All threads of the block have met.
 void worker::order_block() {
+  ++meetings_;
   for (warp& w : warps_) release(w);
   recent_accesses_.forget();
   totals.loaded_at_once = std::max(totals.loaded_at_once, totals.global_load.bytes - loaded_before_);
@@ -473,7 +474,7 @@ std::optional<fault_info> worker::run_until_all_wait() {
       // Some may come later, when their bytes have.
       const bool all_here = waiting_for_others_ == 0 ||
                             std::none_of(&lanes_[w.first], &lanes_[w.first] + w.count, [](const lane& l) {
-                              return l.state == lane_state::at_byte_barrier;
+                              return l.state == lane_state::at_transaction_barrier;
                             });
       if (!all_here) break;
       const lane* first = nullptr;
@@ -554,16 +555,15 @@ std::optional<fault_info> worker::meet_at_barrier(bool& done) {
   return f;
 }
 
-std::optional<fault_info> worker::run_block(std::uint64_t block) {
-  block_ = block;
-  block_index = dim3(static_cast<unsigned>(block % job->grid.x),
-                     static_cast<unsigned>(block / job->grid.x % job->grid.y),
-                     static_cast<unsigned>(block / job->grid.x / job->grid.y));
+void worker::prepare_block() {
   std::fill(static_written_.begin(), static_written_.end(), 0);
   std::fill(dynamic_written_.begin(), dynamic_written_.end(), 0);
   std::fill(dynamic_.begin(), dynamic_.end(), 0xff);
   const int threads = static_cast<int>(job->block.x * job->block.y * job->block.z);
-  for (int t = 0; t < threads; ++t) lanes_[t].state = lane_state::ready;
+  for (int t = 0; t < threads; ++t) {
+    lanes_[t].state = lane_state::ready;
+    lanes_[t].cluster_arrivals = 0;
+  }
   fault_.reset();
   unwritten_.reset();
   block_extents_.clear();
@@ -576,8 +576,16 @@ std::optional<fault_info> worker::run_block(std::uint64_t block) {
   }
   waiting_for_others_ = arrived_threads_ = 0;
   passed_ = 0;
+  cluster_words_.clear();
   barriers_.clear();
   under_way_.clear();
+}
+
+std::optional<fault_info> worker::run_block(std::uint64_t block) {
+  block_ = block;
+  block_index = dim3(static_cast<unsigned>(block % job->grid.x),
+                     static_cast<unsigned>(block / job->grid.x % job->grid.y),
+                     static_cast<unsigned>(block / job->grid.x / job->grid.y));
   abandoned_ = group->take(rank) == cluster_group::turn::abandoned;
   busy = this;
   std::optional<fault_info> found;
@@ -623,7 +631,7 @@ std::optional<fault_info> worker::run_threads() {
       if (turn == cluster_group::turn::stuck) found = stuck_fault();
     } else {
       found = meet_at_barrier(done);
-      if (done && !found) found = lost_bytes();
+      if (done && !found) found = left_too_early();
       ready = true;
     }
   }
@@ -674,7 +682,8 @@ bool worker::check_global(const void* pc, std::uintptr_t address, unsigned size,
         "instead";
     fail(std::move(f));
   }
-  if (size <= sizeof(vector16) && address % size != 0) {
+  const bool chunk = size > sizeof(vector16);  // what is copied whole has its own rule
+  if (!chunk && address % size != 0) {
     f.kind = fault_kind::misaligned;
     f.text = "byte " + std::to_string(offset) + " of " + region_text(*r) + misaligned_text(size);
     f.next = misaligned_advice;
@@ -713,6 +722,9 @@ void worker::note(const void* pc, std::uintptr_t address, unsigned size, bool wr
     describe_race(f, job->warp_size);
     fail(std::move(f));
   }
+  if (job->cluster_blocks > 1 && where == space::shared)
+    note_in_cluster(*this, address,
+                    {.pc = pc, .address = address, .size = size, .write = write, .where = where});
   w.log.record(pc, current->index, address, size, write, where);
 }
 
@@ -754,6 +766,10 @@ bool worker::check_shared(const void* pc, std::uintptr_t address, unsigned size,
                   .next =
                       "let each entry be written, and a __syncthreads() stand between, before any thread "
                       "reads it"};
+    if (is_under_way(address, size)) {
+      unwritten_->text = "what is on its way there has not arrived";
+      unwritten_->next = "wait at the barrier that counts its bytes before you read it";
+    }
   }
   note(pc, address, size, write, space::shared);
   return true;
@@ -814,13 +830,22 @@ fault_info race_of_blocks(const block_conflict& c, const launch_job& job) {
   return f;
 }
 
-bool valid(const geometry& g, int cluster_blocks) {
+std::string cluster_problem(const geometry& g, int blocks) {
+  const int most = configuration().cluster_blocks;
+  if (blocks < 1 || blocks > std::max(1, most))
+    return "clusters of " + std::to_string(blocks) + " blocks, and this GPU has " +
+           (most > 1 ? "at most " + std::to_string(most) : "no clusters");
+  if (g.grid.x % static_cast<unsigned>(blocks) != 0)
+    return "a grid of " + std::to_string(g.grid.x) + " blocks is no multiple of clusters of " +
+           std::to_string(blocks);
+  return "";
+}
+
+bool valid(const geometry& g) {
   const std::uint64_t threads = std::uint64_t{g.block.x} * g.block.y * g.block.z;
   return threads >= 1 && threads <= max_threads_per_block && g.block.z <= 64 && g.grid.x >= 1 &&
          g.grid.x <= 0x7fffffffu && g.grid.y >= 1 && g.grid.y <= 65535 && g.grid.z >= 1 &&
-         g.grid.z <= 65535 && g.shared_bytes <= configuration().shared_bytes && cluster_blocks >= 1 &&
-         cluster_blocks <= std::max(1, configuration().cluster_blocks) &&
-         g.grid.x % static_cast<unsigned>(cluster_blocks) == 0;
+         g.grid.z <= 65535 && g.shared_bytes <= configuration().shared_bytes;
 }
 
 }  // namespace
@@ -830,16 +855,18 @@ using namespace detail;
 
 void run_grid(const void* kernel, const geometry& g, int cluster_blocks,
               void (*invoke)(const void*, const void*), const void* arguments, std::size_t argument_bytes) {
-  if (!valid(g, cluster_blocks))
-    throw error(
-        error_text("launch of " + kernel_name(kernel),
-                   (cluster_blocks > 1 ? "clusters of " + std::to_string(cluster_blocks) + " blocks, " : "") +
-                       "a block of " + std::to_string(g.block.x) + "x" + std::to_string(g.block.y) + "x" +
-                       std::to_string(g.block.z) + " threads with " + std::to_string(g.shared_bytes) +
-                       " bytes of shared memory in a grid of " + std::to_string(g.grid.x) + "x" +
-                       std::to_string(g.grid.y) + "x" + std::to_string(g.grid.z) + ": " +
-                       describe(status::invalid_configuration),
-                   advice(status::invalid_configuration), g.file, g.line));
+  if (const std::string problem = cluster_problem(g, cluster_blocks); !problem.empty())
+    throw error(error_text("launch of " + kernel_name(kernel), problem,
+                           "Launch whole clusters of at most simt::most_cluster_blocks() blocks.", g.file,
+                           g.line));
+  if (!valid(g))
+    throw error(error_text("launch of " + kernel_name(kernel),
+                           "a block of " + std::to_string(g.block.x) + "x" + std::to_string(g.block.y) + "x" +
+                               std::to_string(g.block.z) + " threads with " + std::to_string(g.shared_bytes) +
+                               " bytes of shared memory in a grid of " + std::to_string(g.grid.x) + "x" +
+                               std::to_string(g.grid.y) + "x" + std::to_string(g.grid.z) + ": " +
+                               describe(status::invalid_configuration),
+                           advice(status::invalid_configuration), g.file, g.line));
   const settings& s = configuration();
   const launch_job job{kernel,    invoke,         arguments,     argument_bytes, g.grid,
                        g.block,   g.shared_bytes, s.warp_size,   s.check,        kernel_name(kernel),
@@ -891,7 +918,10 @@ void run_grid(const void* kernel, const geometry& g, int cluster_blocks,
         if (cluster >= clusters || cluster * in_cluster >= first_fault.load()) return std::nullopt;
         return cluster;
       };
-      while (const auto cluster = w.group->next(pick)) {
+      for (;;) {
+        w.prepare_block();
+        const auto cluster = w.group->next(pick);
+        if (!cluster) break;
         const std::uint64_t b = *cluster * in_cluster + static_cast<std::uint64_t>(w.rank);
         if (auto found = w.run_block(b)) {
           const std::scoped_lock lock(guard);
@@ -916,7 +946,9 @@ void run_grid(const void* kernel, const geometry& g, int cluster_blocks,
       // No more threads to be had: those that run take the blocks, but a cluster needs all of its own.
       if (in_cluster > 1) {
         for (cluster_group& g : groups) g.abandon();
-        throw error("The system has no more threads for the blocks of a cluster: use smaller clusters.");
+        throw error(error_text("launch of " + job.name,
+                               "the system has no more threads for the blocks of a cluster",
+                               "Use --threads 1.", g.file, g.line));
       }
     }
     work(*pool[0], static_cast<bool>(s.on_progress));

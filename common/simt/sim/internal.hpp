@@ -15,6 +15,7 @@
 #include <new>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "simt/async.hpp"
@@ -154,7 +155,7 @@ enum class lane_state : unsigned char {
   at_shuffle,
   at_warp_barrier,
   at_cluster_barrier,
-  at_byte_barrier,
+  at_transaction_barrier,
   exited,
   faulted
 };
@@ -172,8 +173,8 @@ struct fault_info {
   fault_kind kind{};
   std::uint64_t block = 0;
   int thread = 0;
-  const void* pc = nullptr;  // memory faults: return address of the access
-  sync_site site;  // divergence: the barrier or shuffle
+  const void* pc = nullptr;  // return address of the access; nullptr: see site
+  sync_site site;  // of a call that is no access, such as a barrier or a shuffle
   std::uintptr_t address = 0;
   unsigned size = 0;
   bool write = false;
@@ -200,8 +201,9 @@ struct lane {
   int index = 0;  // within the warp
   unsigned x = 0, y = 0, z = 0;
   sync_site site;
-  const byte_barrier* awaited = nullptr;  // at_byte_barrier: what it waits for
+  const transaction_barrier* awaited = nullptr;  // at_transaction_barrier: what it waits for
   unsigned parity = 0;  // likewise: of the phase
+  unsigned cluster_arrivals = 0;  // at the barrier of the cluster
   stack_switch stack;
 };
 
@@ -285,8 +287,11 @@ class cluster_group {
   unsigned phase_ = 0;
 };
 
-/// A byte_barrier as the simulator knows it.
+/// A transaction_barrier as the simulator knows it.
 struct barrier_state {
+  int setter = 0;  // the thread that set it up
+  std::uint64_t epoch = 0, meetings = 0;  // of its warp and its block, then
+  bool published = false;
   int arrivals = 0;  // a phase
   int pending = 0;  // arrivals, in this phase
   std::int64_t bytes = 0;  // expected and not yet there; less than 0 while they come before they are expected
@@ -299,11 +304,25 @@ struct barrier_state {
   }
 };
 
+/// The last accesses to a word of shared memory of a block in a cluster: its own, and a store of another
+/// block. Each with how often its thread had arrived at the cluster's barrier: who has passed that barrier
+/// more often comes later, and everybody else at any time.
+struct cluster_word {
+  struct access {
+    unsigned arrivals = 0;
+    std::uint64_t block = 0;
+    int thread = -1;  // -1: none
+    const void* pc = nullptr;
+    bool write = false;
+  };
+  access own, stored;
+};
+
 /// Bytes on their way into a block's shared memory. They arrive as late as possible.
-struct parcel {
+struct pending_write {
   std::vector<unsigned char> bytes;
   std::uintptr_t to = 0;
-  const byte_barrier* barrier = nullptr;
+  const transaction_barrier* barrier = nullptr;
   std::uint64_t from_block = 0;
   int from_thread = 0;
   sync_site site;
@@ -318,6 +337,8 @@ class worker {
 
   /// Binds the worker to the calling thread and a launch.
   void begin(const launch_job& job);
+  /// Forgets the block before. All blocks of a cluster do, before the first of the next one runs.
+  void prepare_block();
   /// Runs one block. @returns its first fault, if any; completed() says whether it ran to its end
   std::optional<fault_info> run_block(std::uint64_t block);
   bool completed() const { return completed_; }
@@ -333,15 +354,16 @@ class worker {
   std::uint64_t exchange(exchange_kind kind, value_kind type, int width, std::uint64_t bits, int operand,
                          const char* file, int line);
   void access(const void* pc, std::uintptr_t address, unsigned size, bool write);
-  void arrive_at_cluster();
+  void arrive_at_cluster(const char* file, int line);
   void wait_for_cluster(const char* file, int line);
-  void set_up(const byte_barrier& b, int arrivals);
-  void arrive_at(const byte_barrier& b, std::int64_t bytes, const char* file, int line);
-  void wait_for(const byte_barrier& b, unsigned parity, const char* file, int line);
-  void copy_chunk(const void* pc, void* to, const void* from, int bytes, const byte_barrier& b,
+  void init(const transaction_barrier& b, int arrivals, const char* file, int line);
+  void publish();
+  void arrive_at(const transaction_barrier& b, std::int64_t bytes, const char* file, int line);
+  void wait_for(const transaction_barrier& b, unsigned parity, const char* file, int line);
+  void copy_chunk(const void* pc, void* to, const void* from, int bytes, const transaction_barrier& b,
                   const char* file, int line);
   void store_pair(const void* pc, void* p, int rank, float a, float b);
-  void send_pair(const void* pc, void* p, const byte_barrier& barrier, int rank, float a, float b,
+  void send_pair(const void* pc, void* p, const transaction_barrier& barrier, int rank, float a, float b,
                  const char* file, int line);
 
   lane* current = nullptr;
@@ -368,12 +390,16 @@ class worker {
   std::optional<fault_info> run_threads();
   std::optional<fault_info> wake(bool& woke);
   fault_info stuck_fault() const;
-  std::optional<fault_info> lost_bytes() const;
+  std::optional<fault_info> left_too_early() const;
   void deliver();
   void abandon_block();
-  barrier_state& state_of(const byte_barrier& b, const char* file, int line);
+  barrier_state& state_of(const transaction_barrier& b, const char* file, int line);
+  void require_published(const barrier_state& b, std::uint64_t block, const char* file, int line);
   unsigned char* written_flags(std::uintptr_t address, std::size_t size);
+  worker& block_at(int rank, const void* pc, const void* p);
   std::uintptr_t place_in(const worker& other, const void* pc, const void* p, unsigned size);
+  void note_in_cluster(worker& target, std::uintptr_t there, const fault_info& access);
+  bool is_under_way(std::uintptr_t address, unsigned size) const;
   [[noreturn]] void fail(fault_info fault);
   bool check_global(const void* pc, std::uintptr_t address, unsigned size, bool write);
   bool check_shared(const void* pc, std::uintptr_t address, unsigned size, bool write);
@@ -401,12 +427,14 @@ class worker {
   std::uint64_t block_ = 0;
   std::uint64_t clock_ = 0;  // meetings of warps and blocks so far
   block_accesses recent_accesses_;
-  int waiting_for_others_ = 0;  // threads at a byte_barrier or at the barrier of the cluster
-  int arrived_threads_ = 0;  // at the barrier of the cluster
+  int waiting_for_others_ = 0;  // threads at a transaction_barrier or at the barrier of the cluster
+  int arrived_threads_ = 0;  // at the barrier of the cluster, in this phase
   unsigned passed_ = 0;  // barriers of the cluster
+  std::uint64_t meetings_ = 0;  // of the whole block
+  std::unordered_map<std::uintptr_t, cluster_word> cluster_words_;  // by address / 4
   bool abandoned_ = false;  // because of a fault of another block of the cluster
-  std::map<const byte_barrier*, barrier_state> barriers_;
-  std::vector<parcel> under_way_;
+  std::map<const transaction_barrier*, barrier_state> barriers_;
+  std::vector<pending_write> under_way_;
   std::vector<extent> block_extents_;
   loaded_bytes loaded_;
   std::uint64_t loaded_before_ = 0;  // global bytes, until the last barrier

@@ -141,7 +141,12 @@ std::string line_text(const source_line& place) {
 
 void describe_race(fault_info& f, int warp_size) {
   const bool both_write = f.write && f.other_write;
-  if (f.block != f.other_block) {
+  if (f.block != f.other_block && f.where == space::shared) {
+    f.text = "blocks of a cluster are ordered by its barrier alone, and it does not stand between the two";
+    f.next =
+        "let the reader arrive when it has read, and the writer wait before it stores: cluster_arrive(), "
+        "cluster_wait()";
+  } else if (f.block != f.other_block) {
     f.text = "blocks of a launch run in any order, and no barrier reaches from one to another";
     f.next = both_write
                  ? "let one block own each result, or combine partial results in a second launch"
@@ -177,8 +182,8 @@ std::vector<line_record> by_line(const statement_table& statements) {
 }
 
 fault explain(const fault_info& f, const launch_job& job) {
-  const bool waits = f.pc == nullptr;
-  const source_line place = waits ? source_line{"", f.site.file, f.site.line} : resolve(f.pc);
+  const bool no_access = f.pc == nullptr;
+  const source_line place = no_access ? source_line{"", f.site.file, f.site.line} : resolve(f.pc);
   const std::string kernel = kernel_name(job.kernel);
   const std::string where = line_text(place);
   const auto name = [&](int thread, std::uint64_t block) {
@@ -196,7 +201,7 @@ fault explain(const fault_info& f, const launch_job& job) {
                  other.file, other.line);
   }
   std::string what = who + ": " + f.text;
-  if (!waits)
+  if (!no_access)
     what = who + (f.write ? " writes " : " reads ") + std::to_string(f.size) + " bytes of " +
            (f.where == space::shared ? "shared" : "global") + " memory: " + f.text;
   return fault(f.kind, kernel, place.file, place.line, head + "\n  " + what + "\n  " + f.next);
