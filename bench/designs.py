@@ -4,7 +4,7 @@
     bench/designs.py --build build --out bench/results/h200_designs_2.json
 
 Needs a GPU with clusters of 16 blocks. A design that fails at a shape is recorded with its sentence. Ctrl-C keeps the shapes that
-are finished. Exit codes: 0 all right, 1 a wrong result, 2 a wrong command, 130 interrupted.
+are finished. Exit codes: 0 all right, 1 a design was wrong or failed, 2 a wrong command, 130 interrupted.
 """
 import argparse
 import json
@@ -25,10 +25,10 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", default="build", help="build folder with bin/")
     parser.add_argument("--commit", default="", help="the commit that was built, where there is no git")
-    parser.add_argument("--dtype", default="f32,bf16")
+    parser.add_argument("--dtype", default="f32,bf16", help="types, with commas")
     parser.add_argument("--cols", default="", help="only shapes of these widths, with commas")
     parser.add_argument("--only", default="", help="designs whose name and parameters hold this")
-    parser.add_argument("--samples", type=int, default=15)
+    parser.add_argument("--samples", type=int, default=15, help="batches that a median is of")
     parser.add_argument("--out", required=True)
     args = parser.parse_args()
     program = Path(args.build) / "bin" / "designs"
@@ -40,8 +40,8 @@ def main():
         counters.stop(2, f"--cols {args.cols} leaves no shape.")
     command = [program, "--dtype", args.dtype, "--samples", str(args.samples), "--rows", ",".join(str(m) for m, _ in shapes), "--cols",
                ",".join(str(n) for _, n in shapes), *(["--only", args.only] if args.only else [])]
-    report = {"device": counters.describe_device(), "commit": args.commit or records.commit(), "date": records.now(), "designs": {},
-              "results": []}
+    report = {"device": counters.describe_device(), "commit": args.commit or records.commit(), "date": records.now(),
+              "designs": "bench/designs", "results": []}
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
         for line in process.stdout:

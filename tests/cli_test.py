@@ -163,6 +163,16 @@ class Runs(unittest.TestCase):
             r = run("stage-00", "--device", "sim", "--threads", threads, "--rows", 64, "--cols", 8)
             self.assertEqual(r.returncode, 0, r.stderr)
 
+    def test_clusters_read_and_write_once(self):
+        shape = ("--device", "sim", "--rows", 4, "--cols", 65536, "--json")
+        for options, kernels, reads in (([], ["reduce_parts", "normalise_parts"], 2), (["--clusters"], ["softmax_cluster"], 1)):
+            counted = json.loads(run("stage-07", *shape, *options).stdout)["runs"][0]["simulator"]
+            self.assertEqual([launch["kernel"] for launch in counted["launches"]], kernels)
+            self.assertEqual(counted["requested_read"] // (4 * 65536 * 4), reads)
+        r = run("stage-07", *shape, "--clusters", "--gpu", "mi250x")
+        self.assertEqual((r.returncode, r.stdout), (2, ""))
+        self.assertIn("--clusters: the AMD Instinct MI250X, one of its two dies has none; use --gpu h200", r.stderr)
+
     def test_an_odd_nan_in_a_file_is_an_ordinary_nan(self):
         with tempfile.TemporaryDirectory() as folder:
             data = b"\xff\xff\xff\xff" + struct.pack("<5f", 1, 2, 3, 4, 5)

@@ -62,15 +62,14 @@ void check_ring(int parts) {
     }
 }
 
-template <int Threads, int Items, bool Again, template <int> class Exchange, class T>
-void check_held(int parts) {
-  for (const std::int64_t cols :
-       widths(Threads * Items * per_vector<T>, 4 * parts * Threads * Items * per_vector<T>))
+/// `kernel` holds `held` elements in each block.
+template <class T>
+void check_held(void (*kernel)(const T*, T*, matrix_shape), int threads, std::int64_t held, int parts) {
+  for (const std::int64_t cols : widths(held, 4 * parts * held))
     for (const unsigned clusters : {1u, 3u})
       check<T>(7, cols, cols + 1, [&](const T* x, T* y, const matrix_shape& s) {
         const auto blocks = clusters * static_cast<unsigned>(parts);
-        simt::launch_cluster(softmax_held<Threads, Items, Again, Exchange, T>, parts, {blocks, Threads}, x, y,
-                             s);
+        simt::launch_cluster(kernel, parts, {blocks, static_cast<unsigned>(threads)}, x, y, s);
       });
 }
 
@@ -88,12 +87,12 @@ TEMPLATE_TEST_CASE("a ring of chunks", "[designs]", float, simt::bfloat16) {
 TEMPLATE_TEST_CASE("a row in the registers of a cluster", "[designs]", float, simt::bfloat16) {
   const clusters_of_16 guard;
   const int parts = GENERATE(1, 2, 16);
-  check_held<32, 2, false, messages, TestType>(parts);
-  check_held<64, 1, false, messages, TestType>(parts);
-  check_held<64, 1, false, messages_of_blocks, TestType>(parts);
-  check_held<64, 1, false, stores_and_barrier, TestType>(parts);
-  check_held<32, 2, true, messages, TestType>(parts);
-  check_held<64, 1, true, messages, TestType>(parts);
+  constexpr int size = per_vector<TestType>;
+  check_held(softmax_held<32, 2, messages, TestType>, 32, 64 * size, parts);
+  check_held(softmax_held<64, 1, messages, TestType>, 64, 64 * size, parts);
+  check_held(softmax_held<64, 1, messages_of_blocks, TestType>, 64, 64 * size, parts);
+  check_held(softmax_held<64, 1, stores_and_barrier, TestType>, 64, 64 * size, parts);
+  check_held(softmax_packed<64, 1, messages, TestType>, 64, 64 * size, parts);
 }
 
 TEMPLATE_TEST_CASE("two launches", "[designs]", float, simt::bfloat16) {

@@ -306,14 +306,19 @@ TEST_CASE("threads share a long row, and the result does not depend on how many"
 TEST_CASE("a shared loop does each piece once and passes on what a piece threw", "[parallel]") {
   for (const int threads : {1, 3}) {
     std::vector<std::atomic<int>> done(1000);
-    parallel_for(1000, threads, [&](std::int64_t i) { ++done[i]; });
+    std::atomic<int> strangers{0};
+    parallel_for(1000, threads, [&](std::int64_t i, int thread) {
+      ++done[i];
+      if (thread < 0 || thread >= threads) ++strangers;
+    });
+    CHECK(strangers == 0);
     CHECK(std::all_of(done.begin(), done.end(), [](const auto& n) { return n == 1; }));
-    const auto trip = [](std::int64_t i) {
+    const auto trip = [](std::int64_t i, int) {
       if (i == 500) throw std::bad_alloc();
     };
     CHECK_THROWS_AS(parallel_for(1000, threads, trip), std::bad_alloc);
   }
-  parallel_for(0, 4, [](std::int64_t) { FAIL("there is no piece"); });
+  parallel_for(0, 4, [](std::int64_t, int) { FAIL("there is no piece"); });
   CHECK(threads_for(0) == 1);
 }
 

@@ -283,7 +283,6 @@ __global__ void barrier_for_warps(float* out) {
   out[threadIdx.x] = 1.0f;
 }
 
-/// Runs something that must fault, and returns the fault.
 const char* const this_file = "tests/simulator_test.cpp";
 
 void check_fault(const simt::fault& f, simt::fault_kind kind, const std::string& kernel,

@@ -1,7 +1,7 @@
 #pragma once
 /// @file
-/// The designs that this folder compares. A design is launched through the plan of a call: plan.rows is its
-/// number in the list, counted from 1.
+/// The designs that this folder compares. A design is launched through the plan of a call: plan.variant is
+/// its number in the list, counted from 1.
 #include <string>
 #include <vector>
 

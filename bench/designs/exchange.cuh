@@ -32,7 +32,7 @@ struct messages {
   simt::transaction_barrier arrived[turns];
 
   /// One thread of each block, before the barrier of the cluster that begins everything.
-  __device__ void set_up() {
+  __device__ void init() {
     for (simt::transaction_barrier& b : arrived) simt::barrier_init(b, 1);
   }
 
@@ -59,7 +59,7 @@ template <int MostStates>
 struct messages_of_blocks {
   messages<most_parts> of_blocks;
 
-  __device__ void set_up() { of_blocks.set_up(); }
+  __device__ void init() { of_blocks.init(); }
   __device__ void send(running r, int warp, int, unsigned n) {
     r = block_merge<32>(r, n % 2);
     if (warp == 0) of_blocks.send(r, 0, 1, n);
@@ -72,7 +72,7 @@ template <int MostStates>
 struct stores_and_barrier {
   running state[2][MostStates];
 
-  __device__ void set_up() {}
+  __device__ void init() {}
   __device__ void send(running r, int warp, int warps, unsigned n) {
     const int lane = threadIdx.x % 32;
     if (lane < simt::cluster_blocks())

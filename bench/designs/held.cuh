@@ -1,117 +1,159 @@
 #pragma once
 /// @file
-/// Stage 07's kernel for clusters, with the exchange by st.async. A thread holds its vectors in registers.
+/// A row in the registers of a cluster, as in stage 07, with any exchange of exchange.cuh. All kernels of
+/// this folder store whole vectors, so the rows of x and y must lie alike (rows_lie).
 #include "../../stages/07_split_row/cluster.cuh"
 #include "exchange.cuh"
+#include "kernels/row_share.cuh"
 #include "numerics/shape.hpp"
+#include "simt/async.hpp"
+#include "simt/simt.hpp"
 
 namespace softmax {
 namespace {
 
-/// As softmax_cluster of stage 07. Again: exponentials are computed once for the sum and again for the
-/// result, so that 16-bit values can stay packed.
-template <int Threads, int Items, bool Again, template <int> class Exchange, class T>
-__global__ void __launch_bounds__(Threads) softmax_held(const T* x, T* y, matrix_shape s) {
-  if constexpr (!simt::clusters_here) return;
-  __shared__ Exchange<Threads / 32 * most_parts> mail;
-  const int parts = simt::cluster_blocks(), stride = parts * Threads, warps = Threads / 32;
-  const int place = simt::cluster_rank() * Threads + threadIdx.x;
+/// Sets up the exchange and arrives at the barrier of the cluster, which is waited for before the first send.
+/// Takes part: every thread.
+template <class Exchange>
+__device__ void begin_exchange(Exchange& exchange) {
   if (threadIdx.x == 0) {
-    mail.set_up();
+    exchange.init();
     simt::barrier_publish();
   }
   simt::sync_warp();
   simt::cluster_arrive_relaxed();
-  bool begun = false;
+}
+
+/// What was seen so far, and values of which m is the maximum, r's included, and d the sum relative to
+/// reference(m).
+__device__ inline running extend(running r, float m, float d) {
+  return {m, r.d * exponential(r.m - reference(m)) + d};
+}
+
+/// y[row] = softmax of x[row] by the blocks of a cluster. Each thread keeps the exponentials of its last
+/// Items vectors; what came before is loaded again, last first.
+template <int Threads, int Items, template <int> class Exchange, class T>
+__global__ void __launch_bounds__(Threads) softmax_held(const T* x, T* y, matrix_shape s) {
+  if constexpr (!simt::clusters_here) return;
+  constexpr int warps = Threads / 32;
+  __shared__ Exchange<warps * most_parts> exchange;
+  const int stride = simt::cluster_blocks() * Threads, place = simt::cluster_rank() * Threads + threadIdx.x;
+  begin_exchange(exchange);
   unsigned n = 0;
   for (std::int64_t row = simt::cluster_id(); row < s.rows; row += simt::cluster_count(), ++n) {
-    const row_layout l = layout_of(x + row * s.ld_in, s.cols);
     const T* in = x + row * s.ld_in;
+    const row_layout l = layout_of(in, s.cols);
+    row_share<T, Items, 1> mine;
+    running r = {-INFINITY, 0.0f};
+    int first = 0;
+    for (;; first += Items * stride) {
+      mine.load(in, l, first + place, stride);
+      const float m = fmaxf(r.m, mine.largest());
+      r = extend(r, m, mine.exponentials(reference(m)));
+      if (l.vectors - first <= Items * stride) break;
+    }
+    const running of_warp = warp_merge<32>(r);
+    if (n == 0) simt::cluster_wait();
+    exchange.send(of_warp, threadIdx.x / 32, warps, n);
+    const running all = exchange.receive(warps, n);
+    const float scale = 1.0f / all.d;
     T* out = y + row * s.ld_out;
-    if constexpr (Again) {
-      simt::vector16 held[Items];
-      float edge =
-          place < l.edges ? static_cast<float>(in[row_share<T, 1, 1>::edge_col(l, place)]) : -INFINITY;
-      float value[per_vector<T>];
-      running r = {-INFINITY, 0.0f};
-      int first = 0;
-      for (;; first += Items * stride) {
-#pragma unroll
-        for (int i = 0; i < Items; ++i) {
-          const int v = first + place + i * stride;
-          held[i] = v < l.vectors ? simt::load_vector(in + l.head + std::int64_t{v} * per_vector<T>)
-                                  : filled<T>(-INFINITY);
-        }
-        float m = first ? r.m : fmaxf(r.m, edge);
-#pragma unroll
-        for (int i = 0; i < Items; ++i) {
-          unpack<T>(held[i], value);
-#pragma unroll
-          for (int e = 0; e < per_vector<T>; ++e) m = fmaxf(m, value[e]);
-        }
-        const float ref = reference(m);
-        float d = r.d * exponential(r.m - ref);
-        if (!first) d += exponential(edge - ref);
-#pragma unroll
-        for (int i = 0; i < Items; ++i) {
-          unpack<T>(held[i], value);
-#pragma unroll
-          for (int e = 0; e < per_vector<T>; ++e) d += exponential(value[e] - ref);
-        }
-        r = {m, d};
-        if (l.vectors - first <= Items * stride) break;
-      }
-      r = warp_merge<32>(r);
-      if (!begun) simt::cluster_wait();
-      begun = true;
-      mail.send(r, threadIdx.x / 32, warps, n);
-      const running all = mail.receive(warps, n);
-      const float scale = 1.0f / all.d;
-      for (;; first -= Items * stride) {
-#pragma unroll
-        for (int i = 0; i < Items; ++i) {
-          const int v = first + place + i * stride;
-          unpack<T>(held[i], value);
-#pragma unroll
-          for (int e = 0; e < per_vector<T>; ++e) value[e] = exponential(value[e] - all.m) * scale;
-          if (v < l.vectors)
-            simt::store_vector(out + l.head + std::int64_t{v} * per_vector<T>, pack<T>(value));
-        }
-        if (first == 0) break;
-#pragma unroll
-        for (int i = 0; i < Items; ++i) {
-          const int v = first - Items * stride + place + i * stride;
-          held[i] = simt::load_vector(in + l.head + std::int64_t{v} * per_vector<T>);
-        }
-      }
-      if (place < l.edges)
-        out[row_share<T, 1, 1>::edge_col(l, place)] = static_cast<T>(exponential(edge - all.m) * scale);
-    } else {
-      row_share<T, Items, 1> mine;
-      running r = {-INFINITY, 0.0f};
-      int first = 0;
-      for (;; first += Items * stride) {
-        mine.load(in, l, first + place, stride);
-        const float m = fmaxf(r.m, mine.largest());
-        r = {m, r.d * exponential(r.m - reference(m)) + mine.exponentials(reference(m))};
-        if (l.vectors - first <= Items * stride) break;
-      }
-      const float own = r.m;
-      r = warp_merge<32>(r);
-      if (!begun) simt::cluster_wait();
-      begun = true;
-      mail.send(r, threadIdx.x / 32, warps, n);
-      const running all = mail.receive(warps, n);
-      mine.template store<rows_lie::alike>(out, l, first + place, stride,
-                                           exponential(own - all.m) * (1.0f / all.d));
-      for (first -= Items * stride; first >= 0; first -= Items * stride) {
-        mine.load(in, l, first + place, stride);
-        mine.exponentials(all.m);
-        mine.template store<rows_lie::alike>(out, l, first + place, stride, 1.0f / all.d);
-      }
+    mine.template store<rows_lie::alike>(out, l, first + place, stride, exponential(r.m - all.m) * scale);
+    for (first -= Items * stride; first >= 0; first -= Items * stride) {
+      mine.load(in, l, first + place, stride);
+      mine.exponentials(all.m);
+      mine.template store<rows_lie::alike>(out, l, first + place, stride, scale);
     }
   }
-  if (!begun) simt::cluster_wait();
+  if (n == 0) simt::cluster_wait();
+}
+
+/// Items vectors of a row as they were loaded, so that 16-bit values stay packed.
+template <class T, int Items>
+struct packed_share {
+  static constexpr int size = per_vector<T>;
+  simt::vector16 held[Items];
+
+  __device__ void load(const T* in, const row_layout& l, int place, int stride) {
+#pragma unroll
+    for (int i = 0; i < Items; ++i) {
+      const int v = place + i * stride;
+      held[i] =
+          v < l.vectors ? simt::load_vector(in + l.head + std::int64_t{v} * size) : filled<T>(-INFINITY);
+    }
+  }
+  __device__ float largest() const {
+    float m = -INFINITY, value[size];
+#pragma unroll
+    for (int i = 0; i < Items; ++i) {
+      unpack<T>(held[i], value);
+#pragma unroll
+      for (int e = 0; e < size; ++e) m = fmaxf(m, value[e]);
+    }
+    return m;
+  }
+  __device__ float sum_of_exponentials(float m) const {
+    float d = 0.0f, value[size];
+#pragma unroll
+    for (int i = 0; i < Items; ++i) {
+      unpack<T>(held[i], value);
+#pragma unroll
+      for (int e = 0; e < size; ++e) d += exponential(value[e] - m);
+    }
+    return d;
+  }
+  /// Stores scale times the exponentials relative to m.
+  __device__ void store(T* out, const row_layout& l, int place, int stride, float m, float scale) const {
+    float value[size];
+#pragma unroll
+    for (int i = 0; i < Items; ++i) {
+      const int v = place + i * stride;
+      unpack<T>(held[i], value);
+#pragma unroll
+      for (int e = 0; e < size; ++e) value[e] = exponential(value[e] - m) * scale;
+      if (v < l.vectors) simt::store_vector(out + l.head + std::int64_t{v} * size, pack<T>(value));
+    }
+  }
+};
+
+/// As softmax_held(), but exponentials are computed once for the sum and again for the result.
+template <int Threads, int Items, template <int> class Exchange, class T>
+__global__ void __launch_bounds__(Threads) softmax_packed(const T* x, T* y, matrix_shape s) {
+  if constexpr (!simt::clusters_here) return;
+  constexpr int warps = Threads / 32;
+  __shared__ Exchange<warps * most_parts> exchange;
+  const int stride = simt::cluster_blocks() * Threads, place = simt::cluster_rank() * Threads + threadIdx.x;
+  begin_exchange(exchange);
+  unsigned n = 0;
+  for (std::int64_t row = simt::cluster_id(); row < s.rows; row += simt::cluster_count(), ++n) {
+    const T* in = x + row * s.ld_in;
+    const row_layout l = layout_of(in, s.cols);
+    const std::int64_t edge_col = row_share<T, 1, 1>::edge_col(l, place);
+    const float edge = place < l.edges ? static_cast<float>(in[edge_col]) : -INFINITY;
+    packed_share<T, Items> mine;
+    running r = {fmaxf(-INFINITY, edge), 0.0f};  // the maximum leaves a NaN out, the sum does not
+    r.d = exponential(edge - reference(r.m));
+    int first = 0;
+    for (;; first += Items * stride) {
+      mine.load(in, l, first + place, stride);
+      const float m = fmaxf(r.m, mine.largest());
+      r = extend(r, m, mine.sum_of_exponentials(reference(m)));
+      if (l.vectors - first <= Items * stride) break;
+    }
+    const running of_warp = warp_merge<32>(r);
+    if (n == 0) simt::cluster_wait();
+    exchange.send(of_warp, threadIdx.x / 32, warps, n);
+    const running all = exchange.receive(warps, n);
+    const float scale = 1.0f / all.d;
+    T* out = y + row * s.ld_out;
+    if (place < l.edges) out[edge_col] = static_cast<T>(exponential(edge - all.m) * scale);
+    mine.store(out, l, first + place, stride, all.m, scale);
+    for (first -= Items * stride; first >= 0; first -= Items * stride) {
+      mine.load(in, l, first + place, stride);
+      mine.store(out, l, first + place, stride, all.m, scale);
+    }
+  }
+  if (n == 0) simt::cluster_wait();
 }
 
 }  // namespace

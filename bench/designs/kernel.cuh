@@ -1,5 +1,5 @@
 #pragma once
-// Designs for wide rows, and for few, that were measured against stage 07. All of them need clusters.
+// Designs for wide rows, and for few, to hold against stage 07. All of them need clusters.
 #include <algorithm>
 #include <cstdint>
 #include <functional>
@@ -30,8 +30,9 @@ inline std::string parameters(int parts, int threads, int items, const std::stri
   return "C" + std::to_string(parts) + " T" + std::to_string(threads) + " I" + std::to_string(items) + more;
 }
 
-/// One cluster a row, or as many clusters as fit, which stay. A row may need twice what the cluster holds, of
-/// the largest clusters four times.
+/// One cluster a row, or as many clusters as fit, which stay. Measured where a row fills a quarter of the
+/// cluster, since few rows may want more blocks than hold them, up to twice what it holds, or four times for
+/// the largest, which have to do for all wider rows.
 template <class T, class Kernel>
 void add_cluster(std::vector<design<T>>& all, const char* name, Kernel kernel, int parts, int threads,
                  int items, bool stay = false) {
@@ -47,11 +48,11 @@ void add_cluster(std::vector<design<T>>& all, const char* name, Kernel kernel, i
 
 template <int Threads, int Items, template <int> class Exchange, class T>
 void add_held(std::vector<design<T>>& all, const char* name, int parts, bool stay = false) {
-  add_cluster<T>(all, name, softmax_held<Threads, Items, false, Exchange, T>, parts, Threads, Items, stay);
+  add_cluster<T>(all, name, softmax_held<Threads, Items, Exchange, T>, parts, Threads, Items, stay);
 }
 template <int Threads, int Items, class T>
 void add_again(std::vector<design<T>>& all, int parts) {
-  add_cluster<T>(all, "exponentials again, messages", softmax_held<Threads, Items, true, messages, T>, parts,
+  add_cluster<T>(all, "exponentials again, messages", softmax_packed<Threads, Items, messages, T>, parts,
                  Threads, Items);
 }
 
@@ -60,7 +61,8 @@ template <int Threads, int Items, int Slots, bool Ahead, class T>
 void add_ring(std::vector<design<T>>& all, int parts) {
   constexpr std::size_t bytes = std::size_t{Slots} * Threads * Items * 16;
   const std::int64_t kept = std::int64_t{parts} * Threads * Items * Slots * per_vector<T>;
-  // Chunks are whole, so a part may need one more than its share.
+  // Beyond twice what the ring keeps, most of a row is read twice; below an eighth, a smaller cluster does.
+  // Few rows have nothing to load ahead.
   const std::int64_t widest =
       Ahead ? std::int64_t{parts} * Threads * Items * (Slots / 2) * per_vector<T> : 2 * kept;
   all.push_back(
@@ -132,7 +134,7 @@ void softmax(const T* x, T* y, float* workspace, const matrix_shape& s, simt::st
   if constexpr (std::is_same_v<T, simt::half>)
     throw simt::error("the designs are measured in f32 and bf16.");
   else
-    designs<T>().at(static_cast<std::size_t>(plan.rows) - 1).launch(x, y, workspace, s, queue);
+    designs<T>().at(static_cast<std::size_t>(plan.variant) - 1).launch(x, y, workspace, s, queue);
 }
 
 inline launch_plan plan_by_rule(std::int64_t) { return {}; }

@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// Launches that only designs need.
+/// Launches that only designs need. For CUDA alone.
 #include <type_traits>
 
 #include "simt/simt.hpp"
@@ -9,21 +9,15 @@ namespace softmax {
 namespace {
 
 /// How many clusters of `parts` blocks of `threads` threads and `bytes` of dynamic shared memory the GPU
-/// holds at once. Allows the kernel as much.
+/// holds at once. The kernel is allowed as much, as it will be when it is launched.
 template <class... P>
 std::int64_t clusters_that_fit(void (*kernel)(P...), int parts, int threads, std::size_t bytes) {
   const auto* function = reinterpret_cast<const void*>(kernel);
-  SIMT_CHECK(
-      cudaFuncSetAttribute(function, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)));
+  simt::allow_shared(function, bytes);
   SIMT_CHECK(cudaFuncSetAttribute(function, cudaFuncAttributeNonPortableClusterSizeAllowed, 1));
-  cudaLaunchAttribute attribute{};
-  attribute.id = cudaLaunchAttributeClusterDimension;
-  attribute.val.clusterDim.x = static_cast<unsigned>(parts);
-  attribute.val.clusterDim.y = attribute.val.clusterDim.z = 1;
-  cudaLaunchConfig_t c{};
-  c.gridDim = dim3(static_cast<unsigned>(parts));
-  c.blockDim = dim3(static_cast<unsigned>(threads));
-  c.dynamicSmemBytes = bytes;
+  cudaLaunchAttribute attribute = simt::cluster_attribute(parts);
+  cudaLaunchConfig_t c = simt::launch_configuration(
+      {static_cast<unsigned>(parts), static_cast<unsigned>(threads), bytes, nullptr});
   c.attrs = &attribute;
   c.numAttrs = 1;
   int clusters = 0;
@@ -31,7 +25,7 @@ std::int64_t clusters_that_fit(void (*kernel)(P...), int parts, int threads, std
   return clusters;
 }
 
-/// Launches a kernel that may begin before the one before it has ended; it waits by griddepcontrol.wait.
+/// Launches a kernel that may begin before the one before it has ended; see simt::wait_for_last_launch().
 template <class... P, class... A>
 void launch_early(void (*kernel)(P...), const simt::geometry& g, A... args) {
   cudaLaunchAttribute attribute{};

@@ -50,7 +50,7 @@ nlohmann::json measured_shape(const arguments& a, dtype type, const matrix_shape
       continue;
     if (!a.only.empty() && (d.name + " " + d.parameters).find(a.only) == std::string::npos) continue;
     bench_point point{.type = type, .shape = shape, .samples = a.samples};
-    point.plan.rows = static_cast<int>(i) + 1;
+    point.plan.variant = static_cast<int>(i) + 1;
     entries.push_back(measured_design(point, d, device));
     if (entries.back().contains("problem")) {
       right = false;
@@ -72,7 +72,7 @@ nlohmann::json measured_shape(const arguments& a, dtype type, const matrix_shape
 int run(int argc, char** argv) {
   arguments a;
   CLI::App app{
-      "Kernels for wide rows that were measured against stage 07, side by side: cold caches, each checked "
+      "Kernels for wide rows beside stage 07: cold caches, each checked "
       "before "
       "and after it is timed, against the best copy over the same buffers. One line of JSON for each shape "
       "on "

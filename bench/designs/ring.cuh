@@ -3,77 +3,90 @@
 /// Clusters that stay: each block has a ring of chunks in shared memory, which one warp fills, with whole
 /// chunks of this row and of the next ones, as fast as the others free them. So loads of later rows are under
 /// way while the states of a row are exchanged and its result is stored.
+#include "../../stages/07_split_row/cluster.cuh"
+#include "exchange.cuh"
 #include "held.cuh"
+#include "kernels/row_share.cuh"
+#include "numerics/shape.hpp"
+#include "simt/async.hpp"
+#include "simt/simt.hpp"
 
 namespace softmax {
 namespace {
 
+/// A block's part of a row, in chunks of ChunkVectors vectors.
+template <class T, int ChunkVectors>
+struct row_part {
+  row_layout l;  ///< of the row
+  int begin, vectors;  ///< of the part
+
+  /// `part_vectors` is the part of each block of the cluster; the last ones may have less.
+  __device__ row_part(const T* in, std::int64_t cols, int part_vectors) : l(layout_of(in, cols)) {
+    const int first = simt::cluster_rank() * part_vectors;
+    begin = first < l.vectors ? first : l.vectors;
+    vectors = l.vectors - begin < part_vectors ? l.vectors - begin : part_vectors;
+  }
+  /// Vectors of a chunk; 0 where the part is shorter.
+  __device__ int in_chunk(int chunk) const {
+    const int left = vectors - chunk * ChunkVectors;
+    return left < 0 ? 0 : left < ChunkVectors ? left : ChunkVectors;
+  }
+  /// Where a chunk begins, in elements of the row.
+  __device__ std::int64_t first(int chunk) const {
+    return l.head + (begin + std::int64_t{chunk} * ChunkVectors) * per_vector<T>;
+  }
+  /// Has this thread an element that is in no vector? The first block has them.
+  __device__ bool has_edge() const {
+    return simt::cluster_rank() == 0 && static_cast<int>(threadIdx.x) < l.edges;
+  }
+  __device__ std::int64_t edge_col() const { return row_share<T, 1, 1>::edge_col(l, threadIdx.x); }
+};
+
 /// y[row] = softmax of x[row] by the blocks of a cluster. Threads compute, 32 more load. A chunk is Threads *
-/// Items vectors. Ahead: the states of a row are sent before the result of the row before it is stored, so
-/// that nobody waits for the exchange; then the ring has to hold the block's parts of two rows.
+/// Items vectors, a ring has Slots of them, in dynamic shared memory. Ahead: the states of a row are sent
+/// before the result of the row before it is stored, so that nobody waits for the exchange. The ring must
+/// hold the block's parts of two rows then, or nobody goes on.
 template <int Threads, int Items, int Slots, bool Ahead, class T>
 __global__ void __launch_bounds__(Threads + 32) softmax_ring(const T* x, T* y, matrix_shape s) {
   if constexpr (!simt::clusters_here) return;
-  constexpr int warps = Threads / 32, chunk_vectors = Threads * Items, size = per_vector<T>;
-  auto* ring = simt::dynamic_shared<simt::vector16>();  // Slots chunks
+  constexpr int warps = Threads / 32, chunk_vectors = Threads * Items;
+  using part = row_part<T, chunk_vectors>;
+  auto* ring = simt::dynamic_shared<simt::vector16>();
   __shared__ simt::transaction_barrier full[Slots], empty[Slots];
-  __shared__ messages<warps * most_parts> mail;
+  __shared__ messages<warps * most_parts> exchange;
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   const std::int64_t rows_apart = simt::cluster_count(), parts = simt::cluster_blocks();
-  if (threadIdx.x == 0) {
+  if (threadIdx.x == 0)
     for (int k = 0; k < Slots; ++k) {
       simt::barrier_init(full[k], 1);
       simt::barrier_init(empty[k], warps);
     }
-    mail.set_up();
-    simt::barrier_publish();
-  }
-  simt::sync_warp();
-  simt::cluster_arrive_relaxed();
+  begin_exchange(exchange);
   simt::cluster_wait();
 
-  // Vectors of a row that are this block's, in chunks. Those that the ring cannot keep are loaded again.
-  const auto most = static_cast<int>((s.cols / size + parts - 1) / parts);
-  const int chunks = (most + chunk_vectors - 1) / chunk_vectors, again = chunks > Slots ? chunks - Slots : 0;
-  struct part {
-    row_layout l;
-    int begin, vectors;  // this block's
-    __device__ part(const T* in, std::int64_t cols, int most) : l(layout_of(in, cols)) {
-      const int first = simt::cluster_rank() * most;
-      begin = first < l.vectors ? first : l.vectors;
-      vectors = l.vectors - begin < most ? l.vectors - begin : most;
-    }
-    /// Vectors of a chunk, 0 where the row is shorter.
-    __device__ int in_chunk(int chunk) const {
-      const int left = vectors - chunk * chunk_vectors;
-      return left < 0 ? 0 : left < chunk_vectors ? left : chunk_vectors;
-    }
-    /// Where the chunk begins, in elements of the row.
-    __device__ std::int64_t first(int chunk) const {
-      return l.head + (begin + std::int64_t{chunk} * chunk_vectors) * size;
-    }
-  };
+  const auto part_vectors = static_cast<int>((s.cols / per_vector<T> + parts - 1) / parts);
+  const int chunks = (part_vectors + chunk_vectors - 1) / chunk_vectors;
+  const int reloaded = chunks > Slots ? chunks - Slots : 0;  // chunks that the ring cannot keep
 
   if (warp == warps) {  // loads
     if (lane > 0) return;
     unsigned q = 0;  // chunks so far
     for (std::int64_t row = simt::cluster_id(); row < s.rows; row += rows_apart) {
       const T* in = x + row * s.ld_in;
-      const part mine(in, s.cols, most);
-      for (int k = 0; k < chunks + again; ++k, ++q) {
-        const int chunk = k < chunks ? k : k - chunks, vectors = mine.in_chunk(chunk);
+      const part mine(in, s.cols, part_vectors);
+      for (int k = 0; k < chunks + reloaded; ++k, ++q) {
+        const int chunk = k < chunks ? k : k - chunks, bytes = mine.in_chunk(chunk) * 16;
         simt::barrier_wait(empty[q % Slots], q / Slots % 2 ^ 1);
-        simt::barrier_arrive_expect(full[q % Slots], vectors * 16);
-        if (vectors > 0)
-          simt::copy_chunk(ring + q % Slots * chunk_vectors, in + mine.first(chunk), vectors * 16,
-                           full[q % Slots]);
+        simt::barrier_arrive_expect(full[q % Slots], bytes);
+        if (bytes > 0)
+          simt::copy_chunk(ring + q % Slots * chunk_vectors, in + mine.first(chunk), bytes, full[q % Slots]);
       }
     }
     return;
   }
 
   float edge = -INFINITY, edge_before = -INFINITY;  // of this row and the one before
-  unsigned q = 0, n = 0;
+  unsigned q = 0, n = 0;  // chunks and rows so far
   const auto load = [&](row_share<T, Items, 0>& values, const part& mine, int chunk) {
     simt::barrier_wait(full[q % Slots], q / Slots % 2);
     values.load(reinterpret_cast<const T*>(ring + q % Slots * chunk_vectors), {0, mine.in_chunk(chunk), 0},
@@ -83,38 +96,31 @@ __global__ void __launch_bounds__(Threads + 32) softmax_ring(const T* x, T* y, m
     simt::sync_warp();
     if (lane == 0) simt::barrier_arrive(empty[q % Slots]);
   };
-  const auto has_edge = [&](const part& mine) {
-    return simt::cluster_rank() == 0 && static_cast<int>(threadIdx.x) < mine.l.edges;
-  };
   const auto begin_row = [&](std::int64_t row) {
-    const part mine(x + row * s.ld_in, s.cols, most);
+    const T* in = x + row * s.ld_in;
+    const part mine(in, s.cols, part_vectors);
     edge_before = edge;
-    edge = has_edge(mine)
-               ? static_cast<float>(x[row * s.ld_in + row_share<T, 1, 1>::edge_col(mine.l, threadIdx.x)])
-               : -INFINITY;
-    running r = {-INFINITY, 0.0f};
+    edge = mine.has_edge() ? static_cast<float>(in[mine.edge_col()]) : -INFINITY;
+    running r = {fmaxf(-INFINITY, edge), 0.0f};  // the maximum leaves a NaN out, the sum does not
+    r.d = exponential(edge - reference(r.m));
     for (int chunk = 0; chunk < chunks; ++chunk, ++q) {
       row_share<T, Items, 0> values;
       load(values, mine, chunk);
-      if (chunk < again) release();
+      if (chunk < reloaded) release();
       const float m = fmaxf(r.m, values.largest());
-      r = {m, r.d * exponential(r.m - reference(m)) + values.exponentials(reference(m))};
+      r = extend(r, m, values.exponentials(reference(m)));
     }
-    const float m = fmaxf(r.m, edge);
-    r = {m, r.d * exponential(r.m - reference(m)) + exponential(edge - reference(m))};
-    mail.send(warp_merge<32>(r), warp, warps, n);
+    exchange.send(warp_merge<32>(r), warp, warps, n);
   };
-  // q is that of the first chunk that the ring kept.
+  // q is the number of the first chunk that the ring kept.
   const auto end_row = [&](std::int64_t row, unsigned which, float its_edge) {
-    const part mine(x + row * s.ld_in, s.cols, most);
-    const running all = mail.receive(warps, which);
+    const part mine(x + row * s.ld_in, s.cols, part_vectors);
+    const running all = exchange.receive(warps, which);
     const float scale = 1.0f / all.d;
     T* out = y + row * s.ld_out;
-    if (has_edge(mine))
-      out[row_share<T, 1, 1>::edge_col(mine.l, threadIdx.x)] =
-          static_cast<T>(exponential(its_edge - all.m) * scale);
+    if (mine.has_edge()) out[mine.edge_col()] = static_cast<T>(exponential(its_edge - all.m) * scale);
     for (int k = 0; k < chunks; ++k, ++q) {
-      const int chunk = again + k < chunks ? again + k : again + k - chunks;
+      const int chunk = reloaded + k < chunks ? reloaded + k : reloaded + k - chunks;
       row_share<T, Items, 0> values;
       load(values, mine, chunk);
       release();
@@ -124,23 +130,22 @@ __global__ void __launch_bounds__(Threads + 32) softmax_ring(const T* x, T* y, m
     }
   };
 
-  unsigned behind = 0;  // chunk number of the row that is ended next, with Ahead
+  unsigned end_chunk = 0;  // the first chunk of the row that is ended next
   for (std::int64_t row = simt::cluster_id(); row < s.rows; row += rows_apart, ++n) {
+    begin_row(row);
     if constexpr (Ahead) {
-      begin_row(row);
       const unsigned next = q;
-      q = behind;
+      q = end_chunk;
       if (n > 0) end_row(row - rows_apart, n - 1, edge_before);
-      behind = q;
+      end_chunk = q;
       q = next;
     } else {
-      begin_row(row);
-      q -= chunks - again;
+      q -= chunks - reloaded;
       end_row(row, n, edge);
     }
   }
   if constexpr (Ahead) {
-    q = behind;
+    q = end_chunk;
     if (n > 0) end_row(simt::cluster_id() + (n - 1) * rows_apart, n - 1, edge);
   }
 }

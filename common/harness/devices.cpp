@@ -21,6 +21,7 @@ const std::vector<gpu_facts>& gpu_table() {
        .shared_per_multiprocessor = 228 * kib,
        .shared_per_block = 227 * kib,
        .registers_per_multiprocessor = 65536,
+       .cluster_blocks = 16,
        .l2 = 60 * mib,
        .peak_bytes_per_second = 4.8e12,
        .source = "NVIDIA H200 datasheet; L2 as its driver reports it (bench/results)" + cuda_limits},

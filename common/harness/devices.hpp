@@ -19,6 +19,7 @@ struct gpu_facts {
   std::size_t shared_per_multiprocessor = 0;  ///< of all its blocks
   std::size_t shared_per_block = 0;  ///< with opt-in where the GPU asks for it
   int registers_per_multiprocessor = 0;  ///< of 32 bits
+  int cluster_blocks = 0;  ///< blocks of a cluster, at most; 0: no clusters
   std::size_t l2 = 0;  ///< of the GPU, or of one die
   double peak_bytes_per_second = 0;  ///< of device memory
   std::string source;  ///< where these numbers stand

@@ -11,6 +11,7 @@ namespace softmax {
 struct launch_plan {
   int warps = 0;  ///< of a block
   int rows = 0;  ///< of a block, a power of two
+  int variant = 0;  ///< which kernel, counted from 1, where a program compares several
 };
 
 /// What a plan leaves to a thread, and why that cannot be launched.

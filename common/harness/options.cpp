@@ -173,8 +173,7 @@ parsed_options parse_options(int argc, const char* const* argv, const stage_info
   app.add_option("--trace", trace, "Simulator: the values that a warp exchanges for a row (row=0,warp=0)")
       ->type_name("row=R,warp=W")
       ->expected(0, 1);
-  if (stage.fit)
-    app.add_flag("--clusters", o.clusters, "Simulator: a GPU that has clusters, of up to 16 blocks");
+  if (stage.fit) app.add_flag("--clusters", o.clusters, "Simulator: let the GPU use its clusters of blocks");
   bool no_check = false;
   app.add_flag("--no-check", no_check, "Simulator: do not watch memory accesses (faster, counts nothing)");
   bool no_time = false;
@@ -230,6 +229,8 @@ parsed_options parse_options(int argc, const char* const* argv, const stage_info
       throw usage_error(fmt::format("--device {} is not known: use auto, cuda, hip or sim.", o.device));
     if (!find_gpu(o.gpu))
       throw usage_error(fmt::format("--gpu {} is not known: use one of {}.", o.gpu, keys()));
+    if (o.clusters && find_gpu(o.gpu)->cluster_blocks == 0)
+      throw usage_error(fmt::format("--clusters: the {} has none; use --gpu h200.", find_gpu(o.gpu)->name));
     if (!o.input.empty() && !(o.rows.empty() && o.cols.empty()))
       throw usage_error("--input brings its own shape: leave out --rows and --cols.");
     if (!o.output.empty() && (o.rows.size() > 1 || o.cols.size() > 1))

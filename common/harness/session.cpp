@@ -154,7 +154,7 @@ chosen_device choose_device(const options& o, std::vector<std::unique_ptr<backen
         simt::configuration().warp_size = find_gpu(o.gpu)->warp_size;
         simt::configuration().shared_bytes = find_gpu(o.gpu)->shared_per_block;
         simt::configuration().workers = o.threads;
-        simt::configuration().cluster_blocks = o.clusters ? 16 : 0;
+        simt::configuration().cluster_blocks = o.clusters ? find_gpu(o.gpu)->cluster_blocks : 0;
         simt::configuration().check = o.watch;
         simt::configuration().by_line = !o.profile.empty();
       }

@@ -17,9 +17,9 @@ namespace softmax {
 namespace {
 
 constexpr int samples = 15;
-// Elements of the first rows, on which each plan is checked before all rows are timed: to fetch a large
-// matrix for each of two dozen plans takes far longer than the calls.
-constexpr std::int64_t checked_elements = 1 << 22;
+// Each plan is checked on the first rows, about so many elements, before all rows are timed: to fetch a large
+// matrix for each of two dozen plans takes far longer than the calls. The best plan is checked on all rows.
+constexpr std::int64_t elements_checked_per_plan = 1 << 22;
 // A thread keeps its columns in registers, and about two dozen values beside them. An estimate, for the model
 // alone.
 constexpr int registers_beside_items = 24;
@@ -68,36 +68,45 @@ std::string run_tuner(const options& o, const stage_info& stage, chosen_device& 
     const host_matrix x = make_run_input(run, o);
     std::optional<rotating_calls> calls;
     if (!device.simulated) calls.emplace(*device.machine, stage, x, s, device.facts, o.offset);
-    // An odd number of rows, so that the last block is not full.
-    const host_matrix first = x.first_rows(checked_elements / s.cols | 1);
-    matrix_shape checked = s;
-    checked.rows = first.rows;
-    stage_memory memory(*device.machine, stage, first, checked, o.offset);
+    // An odd number, unless there are fewer: with several rows a block, the last block is not full.
+    const host_matrix first = x.first_rows(elements_checked_per_plan / s.cols | 1);
+    std::optional<stage_memory> memory;
+    const auto is_right = [&](const host_matrix& rows, const launch_plan& plan) {
+      matrix_shape shape = s;
+      shape.rows = rows.rows;
+      if (!memory) memory.emplace(*device.machine, stage, rows, shape, o.offset);
+      memory->poison();
+      stage_call call = memory->call();
+      call.plan = plan;
+      device.machine->run(call);
+      host_matrix y(run.type, shape.rows, shape.cols, shape.ld_out);
+      const std::string damage = memory->fetch(y, rows);
+      return damage.empty() && verify(rows, y, errors_of(stage, shape), o.check).pass;
+    };
     for (tuned_plan& p : plans) {
       if (!p.why_not.empty()) continue;
       const double row_bytes = static_cast<double>(s.cols) * static_cast<double>(size_of(run.type));
       p.full = occupancy_of(*device.gpu, p.plan.warps * width, 0, row_bytes * p.plan.rows,
                             p.items + registers_beside_items);
-      // Right first, whatever the speed.
-      host_matrix y(run.type, checked.rows, s.cols, s.ld_out);
-      memory.poison();
-      stage_call call = memory.call();
-      call.plan = p.plan;
-      device.machine->run(call);
-      const std::string damage = memory.fetch(y, first);
-      const verdict v = verify(first, y, errors_of(stage, checked), o.check);
-      if (!v.pass || !damage.empty()) {
+      if (!is_right(first, p.plan)) {
         p.why_not = "WRONG RESULT";
         right = false;
         continue;
       }
       if (calls) p.seconds = calls->time(p.plan, samples).seconds;
     }
-    const tuned_plan* best = nullptr;
+    tuned_plan* best = nullptr;
     const tuned_plan* by_rule = nullptr;
-    for (const tuned_plan& p : plans) {
+    for (tuned_plan& p : plans) {
       if (p.why_not.empty() && (!best || better(p, *best, needed))) best = &p;
       if (same(p.plan, rule)) by_rule = &p;
+    }
+    calls.reset();
+    memory.reset();
+    if (best && first.rows < s.rows && !is_right(x, best->plan)) {
+      best->why_not = "WRONG RESULT behind the first rows";
+      best = nullptr;
+      right = false;
     }
     if (!best && right)
       throw usage_error(fmt::format("No plan holds a row of {} columns: use stage 05.", s.cols));

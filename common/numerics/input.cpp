@@ -176,7 +176,7 @@ host_matrix make_input(const std::string& text, std::uint64_t seed, dtype type, 
   const std::int64_t elements = rows * cols;
   constexpr std::int64_t piece = 1 << 14;
   const std::int64_t pieces = (elements - 1) / piece + 1;
-  parallel_for(pieces, threads_for(pieces), [&](std::int64_t i) {
+  parallel_for(pieces, threads_for(pieces), [&](std::int64_t i, int) {
     std::int64_t at = i * piece;
     const std::int64_t end = std::min(elements, at + piece);
     while (at < end) {

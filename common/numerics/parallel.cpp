@@ -9,22 +9,23 @@
 
 namespace softmax {
 
+int cores() { return static_cast<int>(std::max(1u, std::thread::hardware_concurrency())); }
+
 int threads_for(std::int64_t pieces) {
-  const std::int64_t cores = std::max(1u, std::thread::hardware_concurrency());
-  return static_cast<int>(std::clamp<std::int64_t>(pieces, 1, cores));
+  return static_cast<int>(std::clamp<std::int64_t>(pieces, 1, cores()));
 }
 
-void parallel_for(std::int64_t pieces, int threads, const std::function<void(std::int64_t)>& work) {
+void parallel_for(std::int64_t pieces, int threads, const std::function<void(std::int64_t, int)>& work) {
   if (threads <= 1 || pieces <= 1) {
-    for (std::int64_t i = 0; i < pieces; ++i) work(i);
+    for (std::int64_t i = 0; i < pieces; ++i) work(i, 0);
     return;
   }
   std::atomic<std::int64_t> next{0};
   std::exception_ptr trouble;
   std::mutex guard;
-  const auto take = [&] {
+  const auto take = [&](int thread) {
     try {
-      for (std::int64_t i; (i = next.fetch_add(1)) < pieces;) work(i);
+      for (std::int64_t i; (i = next.fetch_add(1)) < pieces;) work(i, thread);
     } catch (...) {
       next = pieces;
       const std::scoped_lock lock(guard);
@@ -33,8 +34,9 @@ void parallel_for(std::int64_t pieces, int threads, const std::function<void(std
   };
   {
     std::vector<std::jthread> others;
-    for (std::int64_t t = 1; t < std::min<std::int64_t>(threads, pieces); ++t) others.emplace_back(take);
-    take();
+    const auto wanted = static_cast<int>(std::min<std::int64_t>(threads, pieces));
+    for (int t = 1; t < wanted; ++t) others.emplace_back(take, t);
+    take(0);
   }
   if (trouble) std::rethrow_exception(trouble);
 }

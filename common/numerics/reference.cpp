@@ -50,7 +50,7 @@ row_facts reference_row(std::span<const double> x, std::span<double> y, int thre
   const auto length = static_cast<std::int64_t>(x.size());
   std::vector<piece> pieces((length - 1) / piece_length + 1);
   const auto in_pieces = [&](const auto& work) {
-    parallel_for(std::ssize(pieces), threads, [&](std::int64_t i) {
+    parallel_for(std::ssize(pieces), threads, [&](std::int64_t i, int) {
       work(pieces[i], i * piece_length, std::min(length, (i + 1) * piece_length));
     });
   };

@@ -1,7 +1,6 @@
 #include "numerics/verify.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <mutex>
 #include <utility>
@@ -85,7 +84,7 @@ struct row_buffers {
 verdict check_row(const host_matrix& x, const host_matrix& y, std::int64_t row, const error_model& errors,
                   row_buffers& buffers, int threads) {
   const auto in_pieces = [&](const auto& work) {
-    parallel_for((x.cols - 1) / piece_length + 1, threads, [&](std::int64_t piece) {
+    parallel_for((x.cols - 1) / piece_length + 1, threads, [&](std::int64_t piece, int) {
       work(piece * piece_length, std::min(x.cols, (piece + 1) * piece_length));
     });
   };
@@ -172,17 +171,19 @@ verdict verify(const host_matrix& x, const host_matrix& y, const error_model& er
   const std::vector<std::int64_t> sample = all ? std::vector<std::int64_t>() : chosen_rows(choice, x.rows);
   const std::int64_t count = all ? x.rows : static_cast<std::int64_t>(sample.size());
   // Where there are fewer rows than cores, several threads share a row.
-  const int at_once = threads_for(count), threads_a_row = threads_for(INT64_MAX) / at_once;
-  std::mutex guard;
-  std::atomic<std::int64_t> next{0};
-  parallel_for(at_once, at_once, [&](std::int64_t) {
-    row_buffers buffers{std::vector<double>(x.cols), std::vector<double>(x.cols)};
-    verdict mine;
-    for (std::int64_t i; (i = next.fetch_add(1)) < count;)
-      merge(mine, check_row(x, y, all ? i : sample[i], errors, buffers, threads_a_row));
-    const std::scoped_lock lock(guard);
-    merge(total, mine);
+  const int rows_at_once = threads_for(count), threads_a_row = cores() / rows_at_once;
+  struct checker {
+    row_buffers buffers;
+    verdict found;
+  };
+  std::vector<checker> checkers(rows_at_once);
+  parallel_for(count, rows_at_once, [&](std::int64_t i, int thread) {
+    checker& mine = checkers[thread];
+    mine.buffers.x.resize(x.cols);
+    mine.buffers.want.resize(x.cols);
+    merge(mine.found, check_row(x, y, all ? i : sample[i], errors, mine.buffers, threads_a_row));
   });
+  for (const checker& c : checkers) merge(total, c.found);
   total.pass = total.failures == 0;
   return total;
 }

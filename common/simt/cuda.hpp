@@ -111,13 +111,23 @@ inline cudaLaunchConfig_t launch_configuration(const geometry& g) {
   return c;
 }
 
+/// Lets a kernel have more dynamic shared memory than it gets unasked.
+inline void allow_shared(const void* kernel, std::size_t bytes) {
+  constexpr std::size_t without_asking = 48 * 1024;
+  if (bytes > without_asking)
+    (void)cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                               static_cast<int>(bytes));  // refused: the launch will say so
+}
+
 /// The one place where a kernel is launched, so that no launch goes unchecked. The launch's own answer is
 /// looked at, not the runtime's last error, which may be an earlier one of the caller's.
 template <class... P>
 void launch_checked(const cudaLaunchConfig_t& c, const geometry& g, void (*kernel)(P...), P... args) {
+  const auto* function = reinterpret_cast<const void*>(kernel);
+  allow_shared(function, g.shared_bytes);
   if (const status s = cudaLaunchKernelEx(&c, kernel, args...); s != success) {
     (void)cudaGetLastError();
-    check(s, ("launch of " + kernel_name(reinterpret_cast<const void*>(kernel))).c_str(), g.file, g.line);
+    check(s, ("launch of " + kernel_name(function)).c_str(), g.file, g.line);
   }
 }
 
@@ -128,11 +138,6 @@ void launch(void (*kernel)(P...), const geometry& g, A... args) {
   if (noted_launches)
     return noted_launches->push_back({kernel_name(reinterpret_cast<const void*>(kernel)), g.grid.x, g.grid.y,
                                       g.block.x, g.shared_bytes, 1});
-  constexpr std::size_t without_asking = 48 * 1024;  // more dynamic shared memory has to be asked for
-  if (g.shared_bytes > without_asking)
-    (void)cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel),
-                               cudaFuncAttributeMaxDynamicSharedMemorySize,
-                               static_cast<int>(g.shared_bytes));  // refused: the launch will say so
   launch_checked(launch_configuration(g), g, kernel, static_cast<P>(args)...);
 }
 
@@ -214,6 +219,15 @@ inline int most_cluster_blocks() {
   return !has_clusters ? 0 : major == 9 || major == 10 ? 16 : 8;
 }
 
+/// Says that a launch has clusters of `blocks` blocks.
+inline cudaLaunchAttribute cluster_attribute(int blocks) {
+  cudaLaunchAttribute a{};
+  a.id = cudaLaunchAttributeClusterDimension;
+  a.val.clusterDim.x = static_cast<unsigned>(blocks);
+  a.val.clusterDim.y = a.val.clusterDim.z = 1;
+  return a;
+}
+
 /// Launches clusters of `blocks` blocks; the grid is a multiple of that.
 template <class... P, class... A>
 void launch_cluster(void (*kernel)(P...), int blocks, const geometry& g, A... args) {
@@ -224,10 +238,7 @@ void launch_cluster(void (*kernel)(P...), int blocks, const geometry& g, A... ar
   constexpr int portable = 8;  // more blocks a cluster have to be asked for
   if (blocks > portable)
     (void)cudaFuncSetAttribute(function, cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
-  cudaLaunchAttribute attribute{};
-  attribute.id = cudaLaunchAttributeClusterDimension;
-  attribute.val.clusterDim.x = static_cast<unsigned>(blocks);
-  attribute.val.clusterDim.y = attribute.val.clusterDim.z = 1;
+  cudaLaunchAttribute attribute = cluster_attribute(blocks);
   cudaLaunchConfig_t c = launch_configuration(g);
   c.attrs = &attribute;
   c.numAttrs = 1;

@@ -97,8 +97,8 @@ inline std::string kernel_name(const void* kernel) {
 
 /// The one place where a kernel is launched, so that no launch goes unchecked. The launch's own answer is
 /// looked at, not the runtime's last error, which may be an earlier one of the caller's. The arguments become
-/// the types of the kernel's parameters. @throws error that names the kernel, the reason and the caller's
-/// line
+/// the types of the kernel's parameters.
+/// @throws error that names the kernel, the reason and the caller's line
 template <class... P, class... A>
 void launch(void (*kernel)(P...), const geometry& g, A... args) {
   if (noted_launches)

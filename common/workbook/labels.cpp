@@ -85,6 +85,7 @@ const std::vector<label_facts>& labels() {
       {"misaligned", "the address has to be a multiple of the access", R"(reinterpret|\[)"},
       {"divergent-barrier", "all threads of a block have to reach each barrier",
        R"(return|if|syncthreads|continue)"},
+      {"deadlock", "threads wait for what nobody brings", R"(wait|arrive)"},
       {"divergent-shuffle", "all lanes of a warp have to reach each shuffle",
        R"(return|if|shuffle|continue)"},
       {"launch-refused", "the launcher finds no kernel for a row that the stage takes",
