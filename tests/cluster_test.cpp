@@ -114,6 +114,15 @@ __global__ void reverses_twice(float* p) {
   p[t] = b[63 - t] + 1.0f;
 }
 
+/// The barrier of the cluster orders global memory too.
+__global__ void passes_through_global(float* between, float* out) {
+  if (threadIdx.x == 0) between[blockIdx.x] = static_cast<float>(blockIdx.x);
+  simt::cluster_arrive();
+  simt::cluster_wait();
+  const unsigned first = simt::cluster_id() * simt::cluster_blocks();
+  if (threadIdx.x == 0) out[blockIdx.x] = between[first + (blockIdx.x + 1 - first) % simt::cluster_blocks()];
+}
+
 /// Each block gives its number to the next, for several rounds; who reads arrives again only when it has.
 __global__ void passes_on(float* out, int rounds) {
   alignas(8) __shared__ float share[2];
@@ -377,6 +386,105 @@ __global__ void copies_from_shared() {
   simt::barrier_wait(full, 0);
 }
 
+__global__ void sets_up_twice() {
+  __shared__ simt::transaction_barrier full;
+  simt::barrier_init(full, 1);  // FAULT sets_up_twice
+}
+
+__global__ void waits_for_parity_2() {
+  __shared__ simt::transaction_barrier full;
+  begin(full);
+  simt::barrier_wait(full, 2);  // FAULT waits_for_parity_2
+}
+
+__global__ void expects_less_than_nothing() {
+  __shared__ simt::transaction_barrier full;
+  begin(full);
+  if (threadIdx.x == 0) simt::barrier_arrive_expect(full, -8);  // FAULT less_than_nothing
+}
+
+__global__ void copies_onto_the_barrier(const float* in) {
+  struct alignas(16) both {
+    float chunk[32];
+    simt::transaction_barrier full;
+  };
+  __shared__ both b;
+  begin(b.full);
+  if (threadIdx.x > 0) return;
+  simt::barrier_arrive_expect(b.full, 144);
+  simt::copy_chunk(b.chunk, in, 144, b.full);  // FAULT copies_onto_the_barrier
+  simt::barrier_wait(b.full, 0);
+}
+
+__global__ void writes_under_way(const float* in) {
+  alignas(16) __shared__ float chunk[32];
+  __shared__ simt::transaction_barrier full;
+  begin(full);
+  if (threadIdx.x > 0) return;
+  simt::barrier_arrive_expect(full, 128);
+  simt::copy_chunk(chunk, in, 128, full);
+  chunk[5] = 1.0f;  // FAULT writes_under_way
+  simt::barrier_wait(full, 0);
+}
+
+/// The last warp copies again what the first has just read, and nothing says that it has.
+__global__ void copies_what_is_read(const float* in, float* out) {
+  alignas(16) __shared__ float chunk[32];
+  __shared__ simt::transaction_barrier full;
+  begin(full);
+  if (threadIdx.x == 0) {
+    simt::barrier_arrive_expect(full, 128);
+    simt::copy_chunk(chunk, in, 128, full);
+  }
+  simt::barrier_wait(full, 0);
+  if (threadIdx.x == 0) out[blockIdx.x] = chunk[1];
+  if (threadIdx.x == blockDim.x - 1) {
+    simt::barrier_arrive_expect(full, 128);
+    simt::copy_chunk(chunk, in + 32, 128, full);  // FAULT copies_what_is_read
+  }
+  simt::barrier_wait(full, 1);
+}
+
+/// One barrier for every round: what is sent for the next may end this one.
+__global__ void one_barrier_for_all(float* out) {
+  alignas(8) __shared__ float share[2][2 * most];
+  __shared__ simt::transaction_barrier arrived;
+  const int blocks = simt::cluster_blocks(), rank = simt::cluster_rank();
+  begin(arrived);
+  simt::cluster_arrive_relaxed();
+  simt::cluster_wait();
+  float total = 0.0f;
+  for (int n = 0; n < 4; ++n) {
+    if (threadIdx.x == 0) {
+      simt::barrier_arrive_expect(arrived, 8 * blocks);
+      for (int k = 0; k < blocks; ++k)
+        simt::send_pair(&share[n % 2][2 * rank], arrived, k, static_cast<float>(n), 0.0f);
+    }
+    simt::barrier_wait_cluster(arrived, n % 2);
+    for (int k = 0; k < blocks; ++k) total += share[n % 2][2 * k];  // FAULT one_barrier_for_all
+  }
+  if (threadIdx.x == 0) out[blockIdx.x] = total;
+}
+
+__global__ void a_wait_that_orders_nothing(float* out) {
+  __shared__ float c[64];
+  __shared__ simt::transaction_barrier never;
+  begin(never, 64);
+  if (threadIdx.x < 64) c[threadIdx.x] = 1.0f;
+  simt::barrier_wait(never, 1);  // as a producer's first wait: nobody has arrived
+  if (threadIdx.x >= 64) out[threadIdx.x - 64] = c[threadIdx.x - 64];  // FAULT orders_nothing
+}
+
+__global__ void arrives_relaxed(float* out) {
+  alignas(8) __shared__ float share[2];
+  simt::cluster_arrive();
+  simt::cluster_wait();
+  if (threadIdx.x == 0) simt::store_pair(share, 1 - simt::cluster_rank(), 1.0f, 2.0f);
+  simt::cluster_arrive_relaxed();
+  simt::cluster_wait();
+  if (threadIdx.x == 0) out[blockIdx.x] = share[0];  // FAULT arrives_relaxed
+}
+
 __global__ void no_set_up() {
   __shared__ simt::transaction_barrier full;
   simt::barrier_wait(full, 1);  // FAULT no_set_up
@@ -480,7 +588,10 @@ TEST_CASE("each mistake with clusters and bytes is caught at its line", "[cluste
   alone(fault_kind::out_of_bounds, "stores_from_a_local", "outside the shared memory", stores_from_a_local);
   alone(fault_kind::misaligned, "stores_between_pairs", "no multiple of 8", stores_between_pairs);
   alone(fault_kind::uninitialised, "reads_before_bytes", "has not arrived", reads_before_bytes, x, out.get());
-  alone(fault_kind::uninitialised, "copies_too_early", "has not arrived", copies_too_early, x, out.get());
+  check(fault_kind::uninitialised, "copies_too_early", "copies_too_early", "has not arrived", [&] {
+    const auto one_warp = static_cast<unsigned>(simt::configuration().warp_size);
+    simt::launch(copies_too_early, {1, one_warp}, x, out.get());
+  });
   alone(fault_kind::use_after_free, "leaves_a_copy", "128 bytes are on their way", leaves_a_copy, x);
   alone(fault_kind::deadlock, "expects_too_much", "0 arrivals and 8 bytes are still to come",
         expects_too_much, out.get());
@@ -497,8 +608,15 @@ TEST_CASE("each mistake with clusters and bytes is caught at its line", "[cluste
   alone(fault_kind::misaligned, "copies_bytes", "64 bytes from an address 4 past", copies_bytes, x, 1, 64);
   alone(fault_kind::misaligned, "copies_bytes", "copies 24 bytes", copies_bytes, x, 0, 24);
   alone(fault_kind::misaligned, "copies_bytes", "copies -16 bytes", copies_bytes, x, 0, -16);
-  alone(fault_kind::host_memory, "copies_from_shared", "does not come from a device buffer",
+  alone(fault_kind::host_memory, "copies_from_shared", "copies a chunk that is in no device buffer",
         copies_from_shared);
+  alone(fault_kind::deadlock, "sets_up_twice", "that thread 0 has set up", sets_up_twice);
+  alone(fault_kind::deadlock, "waits_for_parity_2", "parity 2, and a phase has", waits_for_parity_2);
+  check(fault_kind::deadlock, "expects_less_than_nothing", "less_than_nothing", "expects -8 bytes", [&] {
+    simt::launch(expects_less_than_nothing, {1, 64});
+  });
+  alone(fault_kind::out_of_bounds, "copies_onto_the_barrier", "144 bytes onto a barrier",
+        copies_onto_the_barrier, x);
   alone(fault_kind::uninitialised, "no_set_up", "was not set up", no_set_up);
   pairs(fault_kind::uninitialised, "sends_to_whom_is_not_ready", "not_ready",
         "block 1 of the cluster has not set up", sends_to_whom_is_not_ready, out.get());
@@ -519,6 +637,47 @@ TEST_CASE("each mistake with clusters and bytes is caught at its line", "[cluste
   // And after all that, the simulator still runs.
   simt::launch_cluster(sum_over_cluster, 2, {2, 32}, x, out.get());
   CHECK(out.fetch()[0] == 32.0f + 0.0f + 10000.0f);
+}
+
+TEST_CASE("what is not ordered by what was waited for is a race", "[clusters]") {
+  const cluster_guard guard(GENERATE(32, 64));
+  const memory<float> in(ramp(64)), out(64);
+  const float* x = in.get();
+  const auto race_at = [&](const std::string& marker, auto&& run) {
+    const simt::fault f = fault_of(run);
+    INFO(f.what());
+    CHECK(f.kind == simt::fault_kind::race);
+    CHECK((f.line == line_of(this_file, marker) || f.other_line == line_of(this_file, marker)));
+  };
+  race_at("writes_under_way", [&] { simt::launch(writes_under_way, {1, 64}, x); });
+  race_at("copies_what_is_read", [&] { simt::launch(copies_what_is_read, {1, 128}, x, out.get()); });
+  race_at("orders_nothing", [&] { simt::launch(a_wait_that_orders_nothing, {1, 128}, out.get()); });
+  race_at("arrives_relaxed", [&] { simt::launch_cluster(arrives_relaxed, 2, {2, 64}, out.get()); });
+}
+
+TEST_CASE("messages of two rounds need two barriers", "[clusters]") {
+  const cluster_guard guard(GENERATE(32, 64));
+  const memory<float> out(6);
+  const simt::fault f = fault_of([&] { simt::launch_cluster(one_barrier_for_all, 3, {3, 64}, out.get()); });
+  INFO(f.what());
+  CHECK((f.kind == simt::fault_kind::uninitialised || f.kind == simt::fault_kind::deadlock));
+}
+
+TEST_CASE("the barrier of a cluster orders global memory, within the cluster", "[clusters]") {
+  const cluster_guard guard(GENERATE(32, 64));
+  const memory<float> between(8), out(8);
+  simt::launch_cluster(passes_through_global, 4, {8, 64}, between.get(), out.get());
+  const std::vector<float> got = out.fetch();
+  for (int b = 0; b < 8; ++b) CHECK(got[b] == static_cast<float>(b / 4 * 4 + (b + 1) % 4));
+}
+
+TEST_CASE("nothing is watched or counted where it was asked not to be", "[clusters]") {
+  const cluster_guard guard(32);
+  simt::configuration().check = false;
+  const memory<float> in(256), doubled(256), out(256);
+  simt::launch(double_by_chunks, {1, 64}, static_cast<const float*>(in.get()), doubled.get(), 2);
+  simt::launch(double_by_chunks, {1, 64}, static_cast<const float*>(doubled.get()), out.get(), 2);
+  CHECK(simt::records().back().global_load.bytes == 0);
 }
 
 TEST_CASE("a store that may come before a read of the round before is a race", "[clusters]") {

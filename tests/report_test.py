@@ -360,12 +360,18 @@ class Mistakes(Folder):
 
     def test_files_with_another_purpose_are_left_out_and_named(self):
         path = self.file("gb.json", entries("stage-00", "f32", 64, 64, 1e-6))
-        others = [RESULTS / name for name in ("h200_designs.json", "h200_large_1.json", "h200_widths.json")]
+        others = [RESULTS / name for name in ("h200_designs.json", "h200_large_1.json", "h200_widths.json", "simulator/speed.json")]
         r = report(path, *others, "--no-html")
         self.assertEqual(r.returncode, 0, r.stderr)
         for other in others:
             self.assertRegex(r.stderr.decode(), f"{other.name} is left out: it holds .*, no times and no bytes of a stage")
         self.refused(others[0], says="is left out")
+        self.refused(*others, says="no file holds times or bytes")
+        wrong = json.loads((RESULTS / "h200_stages_06.json").read_text())
+        self.assertTrue(wrong["shapes"])
+        wrong["shapes"][0]["pass"] = False  # what was checked and found wrong is never left out
+        (self.folder / "checked.json").write_text(json.dumps(wrong))
+        self.assertIn(b"wrong", report(path, self.folder / "checked.json", "--no-html").stdout.lower())
 
     def test_a_good_file_beside_a_bad_one_writes_nothing(self):
         path = self.file("gb.json", entries("stage-00", "f32", 64, 64, 1e-6))

@@ -55,17 +55,18 @@ def read(paths):
         else:
             read_one(path, data, report)
     if not report.sources:
-        raise Trouble(report.left_out[0] if report.left_out else "no file was given; give files that bench/run.py wrote.")
+        raise Trouble(report.left_out[0] if len(report.left_out) == 1 else "no file holds times or bytes of a stage; give files that "
+                      "bench/run.py wrote.")
     return complete(report)
 
 
 def other_purpose(data):
     """What a result file of this project holds that has no place in a report; None for every other file."""
-    purposes = {"designs": "prototypes of kernels", "cases": "checks of single cases"}
+    purposes = {"designs": "prototypes of kernels", "cases": "checks of single cases", "simulator": "the speed of the simulator"}
     checks = {"contract", "sanitizer", "widths"}
-    if not isinstance(data, dict) or not {"device", "commit", "date"} <= data.keys():
+    if not isinstance(data, dict) or not {"commit", "date"} <= data.keys() or data.get("counters") or data.get("benchmarks"):
         return None
-    if checks <= data.keys() and not data.get("counters"):
+    if checks <= data.keys() and not data.get("shapes"):
         return "checks of stages"
     return next((purpose for key, purpose in purposes.items() if key in data), None)
 

@@ -71,6 +71,8 @@ std::string heading(const trace_step& s) {
       return "__syncthreads() at " + place;
     case trace_step::meeting::warp_barrier:
       return "sync_warp() at " + place;
+    case trace_step::meeting::cluster_barrier:
+      return "cluster_wait() at " + place;
     case trace_step::meeting::shuffle:
       return fmt::format("shuffle {} at {}", s.exchange, place);
   }
@@ -132,9 +134,10 @@ std::string trace_json(const std::vector<run_result>& results, const stage_info&
       nlohmann::json steps = nlohmann::json::array();
       const simt::warp_trace* warp = chosen_warp(k, o);
       for (const trace_step& s : warp ? warp->steps : std::vector<trace_step>()) {
-        nlohmann::json step{{"what", s.what == trace_step::meeting::barrier        ? "barrier"
-                                     : s.what == trace_step::meeting::warp_barrier ? "sync_warp"
-                                                                                   : "shuffle"},
+        nlohmann::json step{{"what", s.what == trace_step::meeting::barrier           ? "barrier"
+                                     : s.what == trace_step::meeting::warp_barrier    ? "sync_warp"
+                                     : s.what == trace_step::meeting::cluster_barrier ? "cluster_wait"
+                                                                                      : "shuffle"},
                             {"file", s.file},
                             {"line", s.line}};
         if (s.what == trace_step::meeting::shuffle) {

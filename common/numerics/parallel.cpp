@@ -4,6 +4,7 @@
 #include <atomic>
 #include <exception>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -35,7 +36,11 @@ void parallel_for(std::int64_t pieces, int threads, const std::function<void(std
   {
     std::vector<std::jthread> others;
     const auto wanted = static_cast<int>(std::min<std::int64_t>(threads, pieces));
-    for (int t = 1; t < wanted; ++t) others.emplace_back(take, t);
+    try {
+      for (int t = 1; t < wanted; ++t) others.emplace_back(take, t);
+    } catch (const std::system_error&) {
+      // No more threads to be had: those that run take the pieces.
+    }
     take(0);
   }
   if (trouble) std::rethrow_exception(trouble);

@@ -149,7 +149,7 @@ void send_pair(void* p, transaction_barrier& barrier, int rank, float a, float b
                const char* file = __builtin_FILE(), int line = __builtin_LINE());
 
 /// The first half of a cluster's barrier, as cluster_arrive(), but it orders no memory accesses.
-inline void cluster_arrive_relaxed() { cluster_arrive(); }
+void cluster_arrive_relaxed(const char* file = __builtin_FILE(), int line = __builtin_LINE());
 
 /// Where the next launch was begun early: it may begin as soon as every block of this one has come here. Does
 /// nothing here, where one launch runs after another.

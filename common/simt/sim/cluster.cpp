@@ -1,7 +1,6 @@
 // Clusters: blocks that take turns, their barrier, and what they send to each other's shared memory.
 #include <algorithm>
 #include <cstring>
-#include <set>
 
 #include "simt/sim/internal.hpp"
 
@@ -79,13 +78,15 @@ void cluster_group::abandon() {
   changed_.notify_all();
 }
 
-void worker::arrive_at_cluster(const char* file, int line) {
+void worker::arrive_at_cluster(bool relaxed, const char* file, int line) {
   if (current->cluster_arrivals > passed_)
     fail({.kind = fault_kind::divergent_barrier,
           .site = {file, line},
           .text = "arrives at the barrier of the cluster again before it has waited for it",
           .next = "let each thread call cluster_arrive() and cluster_wait() in turn"});
   ++current->cluster_arrivals;
+  relaxed_arrivals_.resize(current->cluster_arrivals);
+  if (relaxed) relaxed_arrivals_.back() = true;
   if (++arrived_threads_ < static_cast<int>(job->block.x * job->block.y * job->block.z)) return;
   arrived_threads_ = 0;
   group->arrive();
@@ -94,8 +95,8 @@ void worker::arrive_at_cluster(const char* file, int line) {
 /// Lets threads go on whose phase has ended, and the block if the cluster has met.
 std::optional<fault_info> worker::wake(bool& woke) {
   const int threads = static_cast<int>(job->block.x * job->block.y * job->block.z);
+  const lane* const first = first_at(lane_state::at_cluster_barrier);
   int at_cluster = 0, elsewhere = -1, at_bytes = 0;
-  const lane* first = nullptr;
   woke = false;
   for (int t = 0; t < threads; ++t) {
     lane& l = lanes_[t];
@@ -105,16 +106,14 @@ std::optional<fault_info> worker::wake(bool& woke) {
       l.state = lane_state::ready;
       --waiting_for_others_;
       woke = true;
-    } else if (l.state == lane_state::at_cluster_barrier) {
+    } else if (l.state == lane_state::at_cluster_barrier && l.site == first->site) {
       ++at_cluster;
-      if (!first) first = &l;
-      if (!(l.site == first->site)) elsewhere = t;
     } else if (elsewhere < 0) {
       elsewhere = t;
     }
   }
   if (at_cluster == 0 || at_bytes > 0) return std::nullopt;
-  if (at_cluster < threads || elsewhere >= 0)
+  if (at_cluster < threads)
     return fault_info{.kind = fault_kind::divergent_barrier,
                       .block = block_,
                       .thread = first->linear,
@@ -124,50 +123,70 @@ std::optional<fault_info> worker::wake(bool& woke) {
                               " is the first that has left or waits elsewhere",
                       .next = "let every thread of every block of the cluster wait at the same place"};
   if (group->phase() == passed_) return std::nullopt;
-  ++passed_;
-  ++totals.barriers;
   waiting_for_others_ = 0;
   order_block();
+  ++passed_;
+  ++totals.barriers;
   woke = true;
   return std::nullopt;
 }
 
-/// Nobody in the cluster can go on, and this block is one of those that wait.
+/// The first thread in this state; nullptr if there is none.
+const lane* worker::first_at(lane_state state) const {
+  const int threads = static_cast<int>(job->block.x * job->block.y * job->block.z);
+  const auto found = std::find_if(lanes_.begin(), lanes_.begin() + threads,
+                                  [state](const lane& l) { return l.state == state; });
+  return found == lanes_.begin() + threads ? nullptr : &*found;
+}
+
+/// Nobody in the cluster can go on. Who waits for bytes or arrivals that do not come tells more than who
+/// waits for those threads.
 fault_info worker::stuck_fault() const {
-  const auto waiting = std::find_if(lanes_.begin(), lanes_.end(), [](const lane& l) {
-    return l.state == lane_state::at_transaction_barrier || l.state == lane_state::at_cluster_barrier;
-  });
-  fault_info f{
-      .kind = fault_kind::deadlock, .block = block_, .thread = waiting->linear, .site = waiting->site};
-  if (waiting->state == lane_state::at_cluster_barrier) {
-    f.text = "waits for the blocks of its cluster, and not all of their threads have arrived";
-    f.next = "let every thread of the cluster pass cluster_arrive() before cluster_wait(), as often";
+  fault_info f{.kind = fault_kind::deadlock};
+  for (const worker* w : group->members) {
+    const lane* waiting =
+        group->has_left(w->rank) ? nullptr : w->first_at(lane_state::at_transaction_barrier);
+    if (!waiting) continue;
+    const barrier_state& b = w->barriers_.at(waiting->awaited);
+    f.block = w->block_;
+    f.thread = waiting->linear;
+    f.site = waiting->site;
+    f.text = "waits for the end of phase " + std::to_string(b.phase) + " of a barrier, to which " +
+             std::to_string(b.pending) + " arrivals and " + std::to_string(b.bytes) +
+             " bytes are still to come";
+    f.next =
+        "count the arrivals of barrier_init() and the bytes of barrier_arrive_expect() again, and the parity";
     return f;
   }
-  const barrier_state& b = barriers_.at(waiting->awaited);
-  f.text = "waits for phase " + std::to_string(b.phase) + " of a barrier, to which " +
-           std::to_string(b.pending) + " arrivals and " + std::to_string(b.bytes) +
-           " bytes are still to come";
-  f.next =
-      "count the arrivals of barrier_init() and the bytes of barrier_arrive_expect() again, and the parity";
+  const lane* waiting = first_at(lane_state::at_cluster_barrier);
+  f.block = block_;
+  f.thread = waiting->linear;
+  f.site = waiting->site;
+  f.text = "waits for the blocks of its cluster, and not all of their threads have arrived";
+  f.next = "let every thread of the cluster pass cluster_arrive() before cluster_wait(), as often";
   return f;
 }
 
-/// What is under way arrives, where somebody waits for it.
+/// What is under way arrives, where somebody waits for it: what was sent last comes first, and no more than
+/// ends the phase.
 void worker::deliver() {
-  if (under_way_.empty()) return;
-  std::set<const transaction_barrier*> awaited;
-  for (const lane& l : lanes_)
-    if (l.state == lane_state::at_transaction_barrier) awaited.insert(l.awaited);
-  std::erase_if(under_way_, [&](const pending_write& p) {
-    if (!awaited.contains(p.barrier)) return false;
-    std::memcpy(reinterpret_cast<void*>(p.to), p.bytes.data(), p.bytes.size());
-    std::memset(written_flags(p.to, p.bytes.size()), 1, p.bytes.size());
-    barrier_state& b = barriers_.at(p.barrier);
-    b.bytes -= static_cast<std::int64_t>(p.bytes.size());
-    b.complete();
-    return true;
-  });
+  for (const lane& l : lanes_) {
+    if (l.state != lane_state::at_transaction_barrier) continue;
+    barrier_state& b = barriers_.at(l.awaited);
+    for (std::size_t i = under_way_.size(); i > 0 && b.phase % 2 == l.parity; --i) {
+      const pending_write& p = under_way_[i - 1];
+      if (p.barrier != l.awaited) continue;
+      std::memcpy(reinterpret_cast<void*>(p.to), p.bytes.data(), p.bytes.size());
+      std::memset(written_flags(p.to, p.bytes.size()), 1, p.bytes.size());
+      b.bytes -= static_cast<std::int64_t>(p.bytes.size());
+      if (p.from_block == block_) {
+        std::uint64_t& known = b.arriving[static_cast<std::size_t>(p.from_thread / job->warp_size)];
+        known = std::max(known, p.epoch);
+      }
+      under_way_.erase(under_way_.begin() + static_cast<std::ptrdiff_t>(i - 1));
+      b.complete();
+    }
+  }
 }
 
 /// The block stops where it stands: its fibers are dropped, not unwound, and their stacks used again.
@@ -186,8 +205,8 @@ barrier_state& worker::state_of(const transaction_barrier& b, const char* file, 
   }
   const barrier_state& state = found->second;
   const bool same_warp = state.setter / job->warp_size == current->warp;
-  if (state.setter != current->linear && state.meetings == meetings_ &&
-      !(same_warp && state.epoch != warps_[current->warp].epoch)) {
+  if (state.setter != current->linear && state.block_meetings == meetings_ &&
+      !(same_warp && state.warp_meetings != warps_[current->warp].meetings)) {
     f.text = "thread " + std::to_string(state.setter) +
              " sets the barrier up, and nothing stands between that and this use of it";
     f.next =
@@ -218,7 +237,18 @@ void worker::init(const transaction_barrier& b, int arrivals, const char* file, 
     f.next = "count who arrives in each phase: at least 1";
     fail(std::move(f));
   }
-  barriers_[&b] = {current->linear, warps_[current->warp].epoch, meetings_, false, arrivals, arrivals, 0, 0};
+  if (const auto known = barriers_.find(&b); known != barriers_.end()) {
+    f.kind = fault_kind::deadlock;
+    f.text = "sets up a barrier that thread " + std::to_string(known->second.setter) + " has set up";
+    f.next = "let one thread do it, once: phases follow each other by themselves";
+    fail(std::move(f));
+  }
+  barrier_state state;
+  state.setter = current->linear;
+  state.warp_meetings = warps_[current->warp].meetings;
+  state.block_meetings = meetings_;
+  state.arrivals = state.pending = arrivals;
+  barriers_[&b] = state;
 }
 
 void worker::publish() {
@@ -227,27 +257,46 @@ void worker::publish() {
 
 void worker::arrive_at(const transaction_barrier& b, std::int64_t bytes, const char* file, int line) {
   barrier_state& state = state_of(b, file, line);
-  if (state.pending == 0 || bytes < 0)
-    fail({.kind = fault_kind::deadlock,
-          .site = {file, line},
-          .text = bytes < 0 ? "expects " + std::to_string(bytes) + " bytes"
-                            : "arrives at a barrier to which all " + std::to_string(state.arrivals) +
-                                  " arrivals of the phase have come",
-          .next = "set it up for as many arrivals as there are, or wait for the phase before the next one"});
+  fault_info f{.kind = fault_kind::deadlock, .site = {file, line}};
+  if (bytes < 0) {
+    f.text = "expects " + std::to_string(bytes) + " bytes";
+    f.next = "expect as many bytes as are copied or sent, 0 or more";
+    fail(std::move(f));
+  }
+  if (state.pending == 0) {
+    f.text = "arrives at a barrier to which all " + std::to_string(state.arrivals) +
+             " arrivals of the phase have come";
+    f.next = "set it up for as many arrivals as there are, or wait for the phase before the next one";
+    fail(std::move(f));
+  }
+  // All that the warp has done, or knows to have been done, comes before the end of the phase.
+  warp& w = warps_[current->warp];
+  for (int other = 0; other < most_warps; ++other) {
+    std::uint64_t& known = state.arriving[static_cast<std::size_t>(other)];
+    known =
+        std::max(known, other == current->warp ? w.epoch : recent_accesses_.ordered(other, current->warp));
+  }
+  w.epoch = ++clock_;
   --state.pending;
   state.bytes += bytes;
   state.complete();
 }
 
 void worker::wait_for(const transaction_barrier& b, unsigned parity, const char* file, int line) {
-  if (state_of(b, file, line).phase % 2 == parity) {
+  const barrier_state& state = state_of(b, file, line);
+  if (parity > 1)
+    fail({.kind = fault_kind::deadlock,
+          .site = {file, line},
+          .text = "waits for parity " + std::to_string(parity) + ", and a phase has parity 0 or 1",
+          .next = "take the number of the phase modulo 2"});
+  if (state.phase % 2 == parity) {
     current->awaited = &b;
     current->parity = parity;
     ++waiting_for_others_;
     wait(lane_state::at_transaction_barrier, file, line);
   }
-  // What was done before the others arrived comes before what is done now. That is not kept thread by thread.
-  recent_accesses_.forget();
+  for (int other = 0; other < most_warps; ++other)
+    recent_accesses_.order(other, state.released[static_cast<std::size_t>(other)], current->warp);
 }
 
 void worker::wait_for_cluster(const char* file, int line) {
@@ -284,10 +333,42 @@ std::optional<fault_info> worker::left_too_early() const {
                     .next = "let every block wait until what the others store has come"};
 }
 
-bool worker::is_under_way(std::uintptr_t address, unsigned size) const {
-  return std::any_of(under_way_.begin(), under_way_.end(), [&](const pending_write& p) {
+/// The bytes on their way to this place; nullptr if there are none.
+const pending_write* worker::under_way(std::uintptr_t address, unsigned size) const {
+  const auto found = std::find_if(under_way_.begin(), under_way_.end(), [&](const pending_write& p) {
     return address < p.to + p.bytes.size() && p.to < address + size;
   });
+  return found == under_way_.end() ? nullptr : &*found;
+}
+
+/// A store to shared memory must not meet bytes that are on their way there.
+void worker::require_quiet(const void* pc, std::uintptr_t address, unsigned size) {
+  const pending_write* p = under_way(address, size);
+  if (!p) return;
+  fault_info f{.kind = fault_kind::race,
+               .block = block_,
+               .thread = current->linear,
+               .pc = pc,
+               .address = address,
+               .size = size,
+               .write = true,
+               .where = space::shared,
+               .other_block = p->from_block,
+               .other_thread = p->from_thread,
+               .other_pc = p->pc,
+               .other_write = true};
+  f.text = "what is on its way there has not arrived, and may come before or after";
+  f.next = "wait at the barrier that counts its bytes before you write there";
+  fail(std::move(f));
+}
+
+/// Notes a write that is no store of the thread's own, held against the others since the last barrier.
+void worker::add_write(const void* pc, std::uintptr_t address, unsigned size) {
+  const access_stamp stamp = access_stamp::of(warps_[current->warp].epoch, current->linear, pc);
+  for (std::uintptr_t at = address; at < address + size; at += 16)
+    if (const auto conflict = recent_accesses_.add(at, 16, true, stamp))
+      fail(race_of_block({.pc = pc, .address = address, .size = size, .write = true, .where = space::shared},
+                         *conflict));
 }
 
 /// One flag a byte of this block's shared memory; nullptr if it is elsewhere.
@@ -304,42 +385,66 @@ void worker::copy_chunk(const void* pc, void* to, const void* from, int bytes, c
                         const char* file, int line) {
   require_published(state_of(b, file, line), block_, file, line);
   const auto target = reinterpret_cast<std::uintptr_t>(to), source = reinterpret_cast<std::uintptr_t>(from);
-  const auto size = static_cast<unsigned>(bytes);
-  fault_info f{.pc = pc, .address = target, .size = size, .write = true, .where = space::shared};
+  fault_info f{.kind = fault_kind::misaligned, .site = {file, line}};
   if (target % 16 != 0 || source % 16 != 0 || bytes % 16 != 0 || bytes <= 0) {
-    f.kind = fault_kind::misaligned;
     f.text = "copies " + std::to_string(bytes) + " bytes from an address " + std::to_string(source % 16) +
              " past a multiple of 16 to one " + std::to_string(target % 16) + " past";
     f.next = "copy a positive multiple of 16 bytes between multiples of 16";
     fail(std::move(f));
   }
+  const auto size = static_cast<unsigned>(bytes);
   unsigned char* written = written_flags(target, size);
-  if (!written) {
+  const bool on_a_barrier = std::any_of(barriers_.begin(), barriers_.end(), [&](const auto& known) {
+    return reinterpret_cast<std::uintptr_t>(known.first) - target < size;
+  });
+  if (!written || on_a_barrier) {
     f.kind = fault_kind::out_of_bounds;
-    f.text = "outside the shared memory of the block";
+    f.text = std::string("copies ") + std::to_string(bytes) + " bytes " +
+             (written ? "onto a barrier" : "to outside the shared memory of the block");
     f.next = "keep the chunk inside the array that it is copied to";
     fail(std::move(f));
   }
-  if (written_flags(source, 1) || !check_global(pc, source, size, false)) {
-    f.kind = fault_kind::host_memory;
-    f.address = source;
-    f.write = false;
-    f.where = space::global;
-    f.text = "the chunk does not come from a device buffer";
-    f.next = "copy from global memory: a buffer that simt::allocate returned";
-    fail(std::move(f));
+  if (job->check) {
+    if (written_flags(source, 1) || !check_global(pc, source, size, false)) {
+      f.kind = fault_kind::host_memory;
+      f.text = "copies a chunk that is in no device buffer";
+      f.next = "copy from global memory: a buffer that simt::allocate returned";
+      fail(std::move(f));
+    }
+    require_quiet(pc, target, size);
+    add_write(pc, target, size);
+    count_chunk(pc, source, size);
   }
-  block_extents_.push_back({source, source + size, block_, pc, current->linear, size, false});
+  const auto* begin = static_cast<const unsigned char*>(from);
+  under_way_.push_back({.bytes = {begin, begin + size},
+                        .to = target,
+                        .barrier = &b,
+                        .from_block = block_,
+                        .from_thread = current->linear,
+                        .epoch = warps_[current->warp].epoch,
+                        .pc = pc,
+                        .site = {file, line}});
+  warps_[current->warp].epoch = ++clock_;  // what the warp does now is no part of it
+  std::memset(to, 0xff, size);
+  std::memset(written, 0, size);
+}
+
+/// A chunk is one request for all its sectors.
+void worker::count_chunk(const void* pc, std::uintptr_t source, unsigned size) {
+  block_extents_.push_back({.begin = source,
+                            .end = source + size,
+                            .block = block_,
+                            .pc = pc,
+                            .thread = current->linear,
+                            .size = size,
+                            .cluster = block_ / static_cast<std::uint64_t>(job->cluster_blocks),
+                            .phase = passed_});
   line_traffic moved;
   moved.requests = moved.lanes = 1;
   moved.bytes = moved.distinct_bytes = size;
   moved.sectors = moved.ideal_sectors = (source + size - 1) / sector_bytes - source / sector_bytes + 1;
   totals.global_load += moved;
   if (job->by_line) static_cast<line_traffic&>(statements[{pc, false, space::global}]) += moved;
-  const auto* begin = static_cast<const unsigned char*>(from);
-  under_way_.push_back({{begin, begin + size}, target, &b, block_, current->linear, {file, line}});
-  std::memset(to, 0xff, size);
-  std::memset(written, 0, size);
 }
 
 /// Block `to` of the cluster, which must have begun and not have left.
@@ -393,6 +498,16 @@ std::uintptr_t worker::place_in(const worker& other, const void* pc, const void*
                                                  reinterpret_cast<std::uintptr_t>(other.dynamic_shared);
 }
 
+/// Has this block passed a barrier of the cluster at which that of an earlier access arrived after it, and
+/// not relaxed?
+bool worker::comes_before(const cluster_word::access& earlier) const {
+  const auto blocks = static_cast<std::uint64_t>(job->cluster_blocks);
+  const std::vector<bool>& relaxed = group->members[earlier.block % blocks]->relaxed_arrivals_;
+  std::size_t arrival = earlier.arrivals;
+  while (arrival < relaxed.size() && relaxed[arrival]) ++arrival;
+  return passed_ > arrival;
+}
+
 /// Holds an access to shared memory in a cluster, by the current thread, against those of other blocks.
 void worker::note_in_cluster(worker& target, std::uintptr_t there, const fault_info& access) {
   const cluster_word::access mine{current->cluster_arrivals, block_, current->linear, access.pc,
@@ -401,7 +516,7 @@ void worker::note_in_cluster(worker& target, std::uintptr_t there, const fault_i
     cluster_word& known = target.cluster_words_[word];
     const bool own = &target == this;
     for (const cluster_word::access* earlier : {&known.own, &known.stored}) {
-      if (earlier->thread < 0 || earlier->block == block_ || passed_ > earlier->arrivals) continue;
+      if (earlier->thread < 0 || earlier->block == block_ || comes_before(*earlier)) continue;
       fault_info f = access;
       f.kind = fault_kind::race;
       f.block = block_;
@@ -423,9 +538,10 @@ void worker::store_pair(const void* pc, void* p, int to, float a, float b) {
   const pair_of_floats value{a, b};
   const std::uintptr_t there = place_in(other, pc, p, sizeof value);
   const auto here = reinterpret_cast<std::uintptr_t>(p);
-  if (&other == this) {
+  if (job->check && &other == this) {
     note(pc, here, sizeof value, true, space::shared);
-  } else {
+  } else if (job->check) {
+    other.require_quiet(pc, there, sizeof value);
     note_in_cluster(other, there,
                     {.pc = pc, .address = here, .size = sizeof value, .write = true, .where = space::shared});
     warps_[current->warp].log.record(pc, current->index, here, sizeof value, true, space::shared);
@@ -449,8 +565,13 @@ void worker::send_pair(const void* pc, void* p, const transaction_barrier& barri
           .next = "let every block call barrier_init() before the barrier of the cluster that begins the "
                   "exchange"});
   require_published(found->second, other.block_, file, line);
-  pending_write sent{
-      std::vector<unsigned char>(sizeof value), there, counted, block_, current->linear, {file, line}};
+  pending_write sent{.bytes = std::vector<unsigned char>(sizeof value),
+                     .to = there,
+                     .barrier = counted,
+                     .from_block = block_,
+                     .from_thread = current->linear,
+                     .pc = pc,
+                     .site = {file, line}};
   std::memcpy(sent.bytes.data(), &value, sizeof value);
   other.under_way_.push_back(std::move(sent));
   std::memset(reinterpret_cast<void*>(there), 0xff, sizeof value);
@@ -472,7 +593,11 @@ int cluster_rank() noexcept { return running->rank; }
 
 void cluster_arrive(const char* file, int line) {
   const inside_simulator inside;
-  inside.w.arrive_at_cluster(file, line);
+  inside.w.arrive_at_cluster(false, file, line);
+}
+void cluster_arrive_relaxed(const char* file, int line) {
+  const inside_simulator inside;
+  inside.w.arrive_at_cluster(true, file, line);
 }
 void cluster_wait(const char* file, int line) {
   const inside_simulator inside;

@@ -76,8 +76,8 @@ struct line_record {
 
 /// A point where the lanes of a traced warp met.
 struct trace_step {
-  /// How lanes can meet: a barrier of the block, a shuffle, a barrier of the warp.
-  enum class meeting { barrier, shuffle, warp_barrier };
+  /// How lanes can meet: a barrier of the block, a shuffle, a barrier of the warp or of the cluster.
+  enum class meeting { barrier, shuffle, warp_barrier, cluster_barrier };
   meeting what = meeting::barrier;  ///< how they met
   std::string file;  ///< of the statement, relative to the source tree
   int line = 0;  ///< of the statement

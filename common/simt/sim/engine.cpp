@@ -402,8 +402,8 @@ std::uint64_t worker::exchange(exchange_kind kind, value_kind type, int width, s
 }
 
 void worker::flush(warp& w) {
-  w.log.flush(
-      {&totals, &block_extents_, job->by_line ? &statements : nullptr, &loaded_, block_, w.first, w.count});
+  w.log.flush({&totals, &block_extents_, job->by_line ? &statements : nullptr, &loaded_, block_, w.first,
+               w.count, block_ / static_cast<std::uint64_t>(job->cluster_blocks), passed_});
 }
 
 /// Notes the point where the lanes of the warp have met, if they work on a traced row.
@@ -414,6 +414,7 @@ void worker::trace(warp& w) {
   if (!w.in_row || first.state == lane_state::exited) return;
   trace_step step{.file = project_path(first.site.file), .line = first.site.line};
   if (first.state == lane_state::at_warp_barrier) step.what = trace_step::meeting::warp_barrier;
+  if (first.state == lane_state::at_cluster_barrier) step.what = trace_step::meeting::cluster_barrier;
   if (first.state == lane_state::at_shuffle) {
     step.what = trace_step::meeting::shuffle;
     step.exchange = (w.exchanging == exchange_kind::exclusive_or ? "xor "
@@ -455,6 +456,7 @@ void worker::release(warp& w) {
   flush(w);
   if (!job->trace.empty()) trace(w);
   w.epoch = ++clock_;
+  ++w.meetings;
   for (int i = 0; i < w.count; ++i)
     if (lane& l = lanes_[w.first + i]; l.state != lane_state::exited) l.state = lane_state::ready;
 }
@@ -576,6 +578,7 @@ void worker::prepare_block() {
   }
   waiting_for_others_ = arrived_threads_ = 0;
   passed_ = 0;
+  relaxed_arrivals_.clear();
   cluster_words_.clear();
   barriers_.clear();
   under_way_.clear();
@@ -705,27 +708,27 @@ bool worker::check_global(const void* pc, std::uintptr_t address, unsigned size,
 /// Logs an access that is right by itself, and holds it against the others since the last barrier.
 void worker::note(const void* pc, std::uintptr_t address, unsigned size, bool write, space where) {
   warp& w = warps_[current->warp];
+  const fault_info access{.pc = pc, .address = address, .size = size, .write = write, .where = where};
   if (const auto conflict =
-          recent_accesses_.add(address, size, write, access_stamp::of(w.epoch, current->linear, pc))) {
-    fault_info f{.kind = fault_kind::race,
-                 .block = block_,
-                 .thread = current->linear,
-                 .pc = pc,
-                 .address = address,
-                 .size = size,
-                 .write = write,
-                 .where = where,
-                 .other_block = block_,
-                 .other_thread = conflict->earlier.thread(),
-                 .other_pc = conflict->earlier.pc,
-                 .other_write = conflict->earlier_wrote};
-    describe_race(f, job->warp_size);
-    fail(std::move(f));
+          recent_accesses_.add(address, size, write, access_stamp::of(w.epoch, current->linear, pc)))
+    fail(race_of_block(access, *conflict));
+  if (where == space::shared) {
+    if (write) require_quiet(pc, address, size);
+    if (job->cluster_blocks > 1) note_in_cluster(*this, address, access);
   }
-  if (job->cluster_blocks > 1 && where == space::shared)
-    note_in_cluster(*this, address,
-                    {.pc = pc, .address = address, .size = size, .write = write, .where = where});
   w.log.record(pc, current->index, address, size, write, where);
+}
+
+fault_info worker::race_of_block(const fault_info& access, const block_accesses::conflict& conflict) const {
+  fault_info f = access;
+  f.kind = fault_kind::race;
+  f.block = f.other_block = block_;
+  f.thread = current->linear;
+  f.other_thread = conflict.earlier.thread();
+  f.other_pc = conflict.earlier.pc;
+  f.other_write = conflict.earlier_wrote;
+  describe_race(f, job->warp_size);
+  return f;
 }
 
 /// Shared memory, static or dynamic. @returns false if the address is neither
@@ -766,7 +769,7 @@ bool worker::check_shared(const void* pc, std::uintptr_t address, unsigned size,
                   .next =
                       "let each entry be written, and a __syncthreads() stand between, before any thread "
                       "reads it"};
-    if (is_under_way(address, size)) {
+    if (under_way(address, size)) {
       unwritten_->text = "what is on its way there has not arrived";
       unwritten_->next = "wait at the barrier that counts its bytes before you read it";
     }
@@ -908,10 +911,13 @@ void run_grid(const void* kernel, const geometry& g, int cluster_blocks,
   std::optional<fault_info> fault;
   [[maybe_unused]] const crash_watch watch;
   std::exception_ptr trouble;
-  const auto work = [&](worker& w, bool reports_progress) {
+  std::vector<char> began(count);  // the host may not have a thread for each
+  const auto work = [&](std::size_t i, bool reports_progress) {
+    worker& w = *pool[i];
     try {
       [[maybe_unused]] const signal_stack stack;
       w.begin(job);
+      began[i] = 1;
       std::uint64_t done = 0;
       const auto pick = [&]() -> std::optional<std::uint64_t> {
         const std::uint64_t cluster = next.fetch_add(1);
@@ -941,7 +947,7 @@ void run_grid(const void* kernel, const geometry& g, int cluster_blocks,
   {
     std::vector<std::jthread> threads;
     try {
-      for (std::size_t i = 1; i < count; ++i) threads.emplace_back([&, i] { work(*pool[i], false); });
+      for (std::size_t i = 1; i < count; ++i) threads.emplace_back([&, i] { work(i, false); });
     } catch (const std::system_error&) {
       // No more threads to be had: those that run take the blocks, but a cluster needs all of its own.
       if (in_cluster > 1) {
@@ -951,17 +957,19 @@ void run_grid(const void* kernel, const geometry& g, int cluster_blocks,
                                "Use --threads 1.", g.file, g.line));
       }
     }
-    work(*pool[0], static_cast<bool>(s.on_progress));
+    work(0, static_cast<bool>(s.on_progress));
   }
   if (trouble) std::rethrow_exception(trouble);
   std::vector<extent> touched;
   for (std::size_t i = 0; i < count; ++i)
-    for (const extent& e : pool[i]->extents)
-      if (e.block < first_fault.load()) touched.push_back(e);
+    if (began[i])
+      for (const extent& e : pool[i]->extents)
+        if (e.block < first_fault.load()) touched.push_back(e);
   if (const auto race = find_conflict(touched)) fault = race_of_blocks(*race, job);
   if (fault) throw explain(*fault, job);
 
   for (std::size_t i = 0; i < count; ++i) {
+    if (!began[i]) continue;
     const launch_record& t = pool[i]->totals;
     record.global_load += t.global_load;
     record.global_store += t.global_store;
@@ -979,7 +987,7 @@ void run_grid(const void* kernel, const geometry& g, int cluster_blocks,
   if (s.by_line) {
     statement_table all;
     for (std::size_t i = 0; i < count; ++i)
-      for (const auto& [key, traffic] : pool[i]->statements) {
+      for (const auto& [key, traffic] : began[i] ? pool[i]->statements : statement_table()) {
         static_cast<line_traffic&>(all[key]) += traffic;
         if (traffic.again) all[key].again = traffic.again;
       }

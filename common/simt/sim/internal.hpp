@@ -113,6 +113,8 @@ struct count_target {
   std::uint64_t block;
   int first_thread;  // of the warp
   int lanes;  // of the warp
+  std::uint64_t cluster;  // of the block
+  unsigned phase;  // barriers of the cluster that it has passed
 };
 
 /// The accesses of one warp. The k-th access of each lane at one statement is one request, as on a GPU.
@@ -211,7 +213,8 @@ struct warp {
   int first = 0, count = 0;  // lanes
   unsigned phase = 0;  // completed exchanges; picks the slot, so that fast lanes cannot overwrite slow ones
   std::array<std::array<std::uint64_t, max_warp_size>, 2> slot{};
-  std::uint64_t epoch = 0;  // of the last meeting
+  std::uint64_t epoch = 0;  // of the last meeting, or arrival at a transaction_barrier
+  std::uint64_t meetings = 0;
   warp_log log;
   // For a trace: the shuffle that its lanes wait at, and whether they work on a row that is looked for.
   exchange_kind exchanging{};
@@ -290,17 +293,21 @@ class cluster_group {
 /// A transaction_barrier as the simulator knows it.
 struct barrier_state {
   int setter = 0;  // the thread that set it up
-  std::uint64_t epoch = 0, meetings = 0;  // of its warp and its block, then
+  std::uint64_t warp_meetings = 0, block_meetings = 0;  // until then
   bool published = false;
   int arrivals = 0;  // a phase
   int pending = 0;  // arrivals, in this phase
   std::int64_t bytes = 0;  // expected and not yet there; less than 0 while they come before they are expected
   unsigned phase = 0;  // completed phases
+  // By warp, up to which epoch what it did comes before the end of this phase, and of those that have ended.
+  std::array<std::uint64_t, most_warps> arriving{}, released{};
 
   void complete() {
     if (pending > 0 || bytes != 0) return;
     pending = arrivals;
     ++phase;
+    for (std::size_t w = 0; w < released.size(); ++w) released[w] = std::max(released[w], arriving[w]);
+    arriving.fill(0);
   }
 };
 
@@ -325,6 +332,8 @@ struct pending_write {
   const transaction_barrier* barrier = nullptr;
   std::uint64_t from_block = 0;
   int from_thread = 0;
+  std::uint64_t epoch = 0;  // of its warp
+  const void* pc = nullptr;
   sync_site site;
 };
 
@@ -354,7 +363,7 @@ class worker {
   std::uint64_t exchange(exchange_kind kind, value_kind type, int width, std::uint64_t bits, int operand,
                          const char* file, int line);
   void access(const void* pc, std::uintptr_t address, unsigned size, bool write);
-  void arrive_at_cluster(const char* file, int line);
+  void arrive_at_cluster(bool relaxed, const char* file, int line);
   void wait_for_cluster(const char* file, int line);
   void init(const transaction_barrier& b, int arrivals, const char* file, int line);
   void publish();
@@ -390,6 +399,7 @@ class worker {
   std::optional<fault_info> run_threads();
   std::optional<fault_info> wake(bool& woke);
   fault_info stuck_fault() const;
+  const lane* first_at(lane_state state) const;
   std::optional<fault_info> left_too_early() const;
   void deliver();
   void abandon_block();
@@ -399,7 +409,12 @@ class worker {
   worker& block_at(int rank, const void* pc, const void* p);
   std::uintptr_t place_in(const worker& other, const void* pc, const void* p, unsigned size);
   void note_in_cluster(worker& target, std::uintptr_t there, const fault_info& access);
-  bool is_under_way(std::uintptr_t address, unsigned size) const;
+  const pending_write* under_way(std::uintptr_t address, unsigned size) const;
+  void require_quiet(const void* pc, std::uintptr_t address, unsigned size);
+  void add_write(const void* pc, std::uintptr_t address, unsigned size);
+  void count_chunk(const void* pc, std::uintptr_t source, unsigned size);
+  bool comes_before(const cluster_word::access& earlier) const;
+  fault_info race_of_block(const fault_info& access, const block_accesses::conflict& conflict) const;
   [[noreturn]] void fail(fault_info fault);
   bool check_global(const void* pc, std::uintptr_t address, unsigned size, bool write);
   bool check_shared(const void* pc, std::uintptr_t address, unsigned size, bool write);
@@ -430,6 +445,7 @@ class worker {
   int waiting_for_others_ = 0;  // threads at a transaction_barrier or at the barrier of the cluster
   int arrived_threads_ = 0;  // at the barrier of the cluster, in this phase
   unsigned passed_ = 0;  // barriers of the cluster
+  std::vector<bool> relaxed_arrivals_;  // at them, in turn: they order nothing
   std::uint64_t meetings_ = 0;  // of the whole block
   std::unordered_map<std::uintptr_t, cluster_word> cluster_words_;  // by address / 4
   bool abandoned_ = false;  // because of a fault of another block of the cluster

@@ -89,7 +89,12 @@ void count_wavefronts(const request& r, unsigned size, traffic& sum) {
 
 /// Notes the runs of neighbouring bytes that neighbouring lanes touch.
 void add_extents(const request& r, const site_log& site, const count_target& target) {
-  const extent none{.block = target.block, .pc = site.pc, .size = site.size, .write = site.write};
+  const extent none{.block = target.block,
+                    .pc = site.pc,
+                    .size = site.size,
+                    .write = site.write,
+                    .cluster = target.cluster,
+                    .phase = target.phase};
   extent run = none;
   for (int i = 0; i < r.lanes; ++i) {
     const int thread = target.first_thread + r.lane[i];

@@ -10,6 +10,7 @@ namespace detail {
 void block_accesses::begin(int warp_shift) {
   warp_shift_ = warp_shift;
   granule_ = 2;
+  ordered_.fill(0);
   forget();
 }
 
@@ -102,7 +103,9 @@ class reach {
   /// One of another block that covers where e begins.
   const extent* meets(const extent& e) const {
     for (const extent* known : {first_, second_})
-      if (known && known->block != e.block && known->end > e.begin) return known;
+      if (known && known->block != e.block && known->end > e.begin &&
+          !(known->cluster == e.cluster && known->phase != e.phase))
+        return known;
     return nullptr;
   }
 
@@ -121,9 +124,10 @@ void condense(std::vector<extent>& all) {
   for (const extent& e : all) {
     if (kept > 0) {
       extent& last = all[kept - 1];
-      if (last.write == e.write && last.begin <= e.begin && e.end <= last.end) continue;
-      if (last.write == e.write && last.end == e.begin && last.pc == e.pc && last.size == e.size &&
-          last.thread_at(e.begin) == e.thread) {
+      if (last.write == e.write && last.phase == e.phase && last.begin <= e.begin && e.end <= last.end)
+        continue;
+      if (last.write == e.write && last.phase == e.phase && last.end == e.begin && last.pc == e.pc &&
+          last.size == e.size && last.thread_at(e.begin) == e.thread) {
         last.end = e.end;
         continue;
       }

@@ -3,6 +3,8 @@
 /// Two threads, one byte, at least one of them writing, and nothing that orders the two. Within a block every
 /// access is held against those since the last barrier; between blocks the addresses are compared after the
 /// launch. Nobody outside the simulator includes this.
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -11,6 +13,8 @@
 namespace simt {
 inline namespace sim {
 namespace detail {
+
+inline constexpr int most_warps = 32;  // of a block
 
 /// One access, by whom and since which meeting of its warp.
 struct access_stamp {
@@ -35,6 +39,15 @@ class block_accesses {
   void begin(int warp_shift);
   /// All threads of the block have met, or a new block begins.
   void forget();
+  /// What warp `earlier` did up to this epoch comes before all that warp `later` does from now on.
+  void order(int earlier, std::uint64_t epoch, int later) {
+    std::uint64_t& known = ordered_[static_cast<std::size_t>(later * most_warps + earlier)];
+    known = std::max(known, epoch);
+  }
+  /// The last epoch of warp `earlier` that comes before what warp `later` does.
+  std::uint64_t ordered(int earlier, int later) const {
+    return ordered_[static_cast<std::size_t>(later * most_warps + earlier)];
+  }
   /// Notes an access. @returns an earlier one that nothing orders before it, if there is one
   std::optional<conflict> add(std::uintptr_t address, unsigned size, bool write, access_stamp me) {
     while (size < (1u << granule_) || address & ((1u << granule_) - 1)) split();
@@ -57,7 +70,8 @@ class block_accesses {
   int warp_of(access_stamp s) const { return s.thread() >> warp_shift_; }
   bool unordered(access_stamp earlier, access_stamp me) const {
     if (earlier.when == 0 || earlier.thread() == me.thread()) return false;
-    return warp_of(earlier) != warp_of(me) || earlier.when >> 16 == me.when >> 16;
+    if (warp_of(earlier) == warp_of(me)) return earlier.when >> 16 == me.when >> 16;
+    return earlier.when >> 16 > ordered(warp_of(earlier), warp_of(me));
   }
   std::optional<conflict> note_read(cell& c, access_stamp me);
   std::optional<conflict> note_write(cell& c, access_stamp me);
@@ -73,6 +87,7 @@ class block_accesses {
   void grow();
   void split();
 
+  std::array<std::uint64_t, most_warps * most_warps> ordered_{};  // [later][earlier]
   static constexpr int generation_shift = 47;  // above it, an address has no bits
   std::vector<cell> cells_;
   std::size_t used_ = 0;
@@ -89,6 +104,8 @@ struct extent {
   int thread = 0;  // that accessed the first of them
   unsigned size = 0;  // of an access
   bool write = false;
+  std::uint64_t cluster = 0;  // of the block
+  unsigned phase = 0;  // barriers of the cluster that it had passed
 
   int thread_at(std::uintptr_t address) const { return thread + static_cast<int>((address - begin) / size); }
 };
@@ -102,7 +119,7 @@ struct block_conflict {
   std::uintptr_t address = 0;
 };
 /// The conflict at the lowest address, whatever the order of the extents; none if each byte that is written
-/// belongs to one block.
+/// belongs to one block. Blocks of one cluster are ordered by its barrier.
 std::optional<block_conflict> find_conflict(std::vector<extent>& of_launch);
 
 }  // namespace detail
