@@ -13,15 +13,7 @@
 namespace {
 
 const char* const this_file = "tests/cluster_test.cpp";
-constexpr int most = 16;
-
-/// Clusters of 16 blocks, as on an H100.
-class cluster_guard : settings_guard {
- public:
-  explicit cluster_guard(int warp_size) : settings_guard(warp_size) {
-    simt::configuration().cluster_blocks = most;
-  }
-};
+constexpr int most = 16;  // blocks of a cluster, as on an H100
 
 void check_fault(const simt::fault& f, simt::fault_kind kind, const std::string& kernel,
                  const std::string& marker) {
@@ -494,7 +486,7 @@ __global__ void no_set_up() {
 
 TEST_CASE("blocks of a cluster exchange through shared memory", "[clusters]") {
   const int width = GENERATE(32, 64), blocks = GENERATE(1, 2, 3, 8, 16);
-  const cluster_guard guard(width);
+  const settings_guard guard(width, most);
   const int clusters = 5, grid = clusters * blocks, threads = 64;
   const memory<float> in(ramp(static_cast<std::size_t>(grid * threads))), out(static_cast<std::size_t>(grid));
   simt::launch_cluster(sum_over_cluster, blocks, {static_cast<unsigned>(grid), threads},
@@ -510,7 +502,7 @@ TEST_CASE("blocks of a cluster exchange through shared memory", "[clusters]") {
 
 TEST_CASE("messages carry their own barrier", "[clusters]") {
   const int width = GENERATE(32, 64), blocks = GENERATE(1, 2, 16), rounds = GENERATE(1, 2, 7);
-  const cluster_guard guard(width);
+  const settings_guard guard(width, most);
   const int grid = 3 * blocks;
   const memory<float> in(ramp(static_cast<std::size_t>(grid))), out(static_cast<std::size_t>(grid));
   simt::launch_cluster(sum_by_messages, blocks, {static_cast<unsigned>(grid), 64},
@@ -526,7 +518,7 @@ TEST_CASE("messages carry their own barrier", "[clusters]") {
 
 TEST_CASE("chunks are copied, counted and freed", "[clusters]") {
   const int width = GENERATE(32, 64), chunks = GENERATE(1, 2, 3, 9);
-  const cluster_guard guard(width);
+  const settings_guard guard(width, most);
   const auto elements = static_cast<std::size_t>(chunks) * 128;
   const memory<float> in(ramp(elements)), out(elements);
   simt::launch(double_by_chunks, {1, static_cast<unsigned>(2 * width)}, static_cast<const float*>(in.get()),
@@ -540,7 +532,7 @@ TEST_CASE("chunks are copied, counted and freed", "[clusters]") {
 }
 
 TEST_CASE("barriers of both kinds order a block", "[clusters]") {
-  const cluster_guard guard(GENERATE(32, 64));
+  const settings_guard guard(GENERATE(32, 64), most);
   const memory<float> p(ramp(64));
   simt::launch(reverses_twice, {1, 64}, p.get());
   const std::vector<float> got = p.fetch();
@@ -548,7 +540,7 @@ TEST_CASE("barriers of both kinds order a block", "[clusters]") {
 }
 
 TEST_CASE("a place is used again once its reader has arrived", "[clusters]") {
-  const cluster_guard guard(GENERATE(32, 64));
+  const settings_guard guard(GENERATE(32, 64), most);
   const unsigned blocks = GENERATE(2u, 5u);
   const memory<float> out(2 * blocks);
   simt::launch_cluster(passes_on, static_cast<int>(blocks), {2 * blocks, 64}, out.get(), 4);
@@ -560,7 +552,7 @@ TEST_CASE("a place is used again once its reader has arrived", "[clusters]") {
 }
 
 TEST_CASE("each mistake with clusters and bytes is caught at its line", "[clusters]") {
-  const cluster_guard guard(GENERATE(32, 64));
+  const settings_guard guard(GENERATE(32, 64), most);
   const memory<float> in(ramp(64), "in"), out(64, "out");
   const float* x = in.get();
   using simt::fault_kind;
@@ -640,7 +632,7 @@ TEST_CASE("each mistake with clusters and bytes is caught at its line", "[cluste
 }
 
 TEST_CASE("what is not ordered by what was waited for is a race", "[clusters]") {
-  const cluster_guard guard(GENERATE(32, 64));
+  const settings_guard guard(GENERATE(32, 64), most);
   const memory<float> in(ramp(64)), out(64);
   const float* x = in.get();
   const auto race_at = [&](const std::string& marker, auto&& run) {
@@ -656,7 +648,7 @@ TEST_CASE("what is not ordered by what was waited for is a race", "[clusters]") 
 }
 
 TEST_CASE("messages of two rounds need two barriers", "[clusters]") {
-  const cluster_guard guard(GENERATE(32, 64));
+  const settings_guard guard(GENERATE(32, 64), most);
   const memory<float> out(6);
   const simt::fault f = fault_of([&] { simt::launch_cluster(one_barrier_for_all, 3, {3, 64}, out.get()); });
   INFO(f.what());
@@ -664,7 +656,7 @@ TEST_CASE("messages of two rounds need two barriers", "[clusters]") {
 }
 
 TEST_CASE("the barrier of a cluster orders global memory, within the cluster", "[clusters]") {
-  const cluster_guard guard(GENERATE(32, 64));
+  const settings_guard guard(GENERATE(32, 64), most);
   const memory<float> between(8), out(8);
   simt::launch_cluster(passes_through_global, 4, {8, 64}, between.get(), out.get());
   const std::vector<float> got = out.fetch();
@@ -672,7 +664,7 @@ TEST_CASE("the barrier of a cluster orders global memory, within the cluster", "
 }
 
 TEST_CASE("nothing is watched or counted where it was asked not to be", "[clusters]") {
-  const cluster_guard guard(32);
+  const settings_guard guard(32, most);
   simt::configuration().check = false;
   const memory<float> in(256), doubled(256), out(256);
   simt::launch(double_by_chunks, {1, 64}, static_cast<const float*>(in.get()), doubled.get(), 2);
@@ -681,7 +673,7 @@ TEST_CASE("nothing is watched or counted where it was asked not to be", "[cluste
 }
 
 TEST_CASE("a store that may come before a read of the round before is a race", "[clusters]") {
-  const cluster_guard guard(GENERATE(32, 64));
+  const settings_guard guard(GENERATE(32, 64), most);
   const memory<float> out(4);
   const simt::fault f = fault_of([&] { simt::launch_cluster(greets_once, 2, {4, 64}, out.get()); });
   INFO(f.what());
@@ -694,7 +686,7 @@ TEST_CASE("a store that may come before a read of the round before is a race", "
 }
 
 TEST_CASE("clusters that no GPU takes are refused", "[clusters]") {
-  const cluster_guard guard(32);
+  const settings_guard guard(32, most);
   const memory<float> in(ramp(64)), out(64);
   const auto refused = [&](int blocks, unsigned grid) {
     try {

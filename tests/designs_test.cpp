@@ -33,11 +33,6 @@ void check(std::int64_t rows, std::int64_t cols, std::int64_t ld, F&& launch) {
   REQUIRE(v.pass);
 }
 
-class clusters_of_16 : settings_guard {
- public:
-  clusters_of_16() : settings_guard(32) { simt::configuration().cluster_blocks = 16; }
-};
-
 /// Widths on both sides of the multiples of `unit`, up to `most`.
 std::vector<std::int64_t> widths(std::int64_t unit, std::int64_t most) {
   std::vector<std::int64_t> all = {1, 3, 17, 100};
@@ -76,7 +71,7 @@ void check_held(void (*kernel)(const T*, T*, matrix_shape), int threads, std::in
 }  // namespace
 
 TEMPLATE_TEST_CASE("a ring of chunks", "[designs]", float, simt::bfloat16) {
-  const clusters_of_16 guard;
+  const settings_guard guard(32, most_parts);
   const int parts = GENERATE(1, 4);
   check_ring<64, 1, 4, false, TestType>(parts);
   check_ring<64, 2, 3, false, TestType>(parts);
@@ -85,7 +80,7 @@ TEMPLATE_TEST_CASE("a ring of chunks", "[designs]", float, simt::bfloat16) {
 }
 
 TEMPLATE_TEST_CASE("a row in the registers of a cluster", "[designs]", float, simt::bfloat16) {
-  const clusters_of_16 guard;
+  const settings_guard guard(32, most_parts);
   const int parts = GENERATE(1, 16);
   constexpr int size = per_vector<TestType>;
   check_held(softmax_held<32, 2, messages, TestType>, 32, 64 * size, parts);
@@ -96,7 +91,7 @@ TEMPLATE_TEST_CASE("a row in the registers of a cluster", "[designs]", float, si
 }
 
 TEMPLATE_TEST_CASE("two launches", "[designs]", float, simt::bfloat16) {
-  const clusters_of_16 guard;
+  const settings_guard guard(32, most_parts);
   const unsigned parts = GENERATE(1u, 3u, 64u);
   constexpr int threads = 64, items = 2;
   const std::int64_t most = parts * threads * items * per_vector<TestType>;

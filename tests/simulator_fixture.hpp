@@ -12,8 +12,9 @@
 /// Restores the simulator's settings when a test ends.
 class settings_guard {
  public:
-  explicit settings_guard(int warp_size) : saved_(simt::configuration()) {
+  explicit settings_guard(int warp_size, int cluster_blocks = 0) : saved_(simt::configuration()) {
     simt::configuration().warp_size = warp_size;
+    simt::configuration().cluster_blocks = cluster_blocks;
     simt::clear_records();
   }
   ~settings_guard() { simt::configuration() = saved_; }

@@ -174,11 +174,8 @@ host_matrix make_input(const std::string& text, std::uint64_t seed, dtype type, 
   if (rows == 0 || cols == 0) return m;
   // By elements, not by rows: a single long row is shared too.
   const std::int64_t elements = rows * cols;
-  constexpr std::int64_t piece = 1 << 14;
-  const std::int64_t pieces = (elements - 1) / piece + 1;
-  parallel_for(pieces, threads_for(pieces), [&](std::int64_t i, int) {
-    std::int64_t at = i * piece;
-    const std::int64_t end = std::min(elements, at + piece);
+  constexpr std::int64_t piece_length = 1 << 14;
+  parallel_pieces(elements, piece_length, cores(), [&](std::int64_t at, std::int64_t end) {
     while (at < end) {
       const std::int64_t row = at / cols;
       const std::uint64_t row_key = mix(mix(seed) ^ 3 * mix(static_cast<std::uint64_t>(row)));

@@ -46,4 +46,11 @@ void parallel_for(std::int64_t pieces, int threads, const std::function<void(std
   if (trouble) std::rethrow_exception(trouble);
 }
 
+void parallel_pieces(std::int64_t length, std::int64_t piece_length, int threads,
+                     const std::function<void(std::int64_t, std::int64_t)>& work) {
+  parallel_for((length + piece_length - 1) / piece_length, threads, [&](std::int64_t i, int) {
+    work(i * piece_length, std::min(length, (i + 1) * piece_length));
+  });
+}
+
 }  // namespace softmax

@@ -16,4 +16,9 @@ int threads_for(std::int64_t pieces);
 /// did; the pieces that had not begun by then are left out.
 void parallel_for(std::int64_t pieces, int threads, const std::function<void(std::int64_t, int)>& work);
 
+/// Calls work(begin, end) for each piece of piece_length numbers from 0 to length - 1, the last one shorter,
+/// as parallel_for() does. The pieces do not depend on the number of threads.
+void parallel_pieces(std::int64_t length, std::int64_t piece_length, int threads,
+                     const std::function<void(std::int64_t, std::int64_t)>& work);
+
 }  // namespace softmax

@@ -50,8 +50,8 @@ row_facts reference_row(std::span<const double> x, std::span<double> y, int thre
   const auto length = static_cast<std::int64_t>(x.size());
   std::vector<piece> pieces((length - 1) / piece_length + 1);
   const auto in_pieces = [&](const auto& work) {
-    parallel_for(std::ssize(pieces), threads, [&](std::int64_t i, int) {
-      work(pieces[i], i * piece_length, std::min(length, (i + 1) * piece_length));
+    parallel_pieces(length, piece_length, threads, [&](std::int64_t begin, std::int64_t end) {
+      work(pieces[begin / piece_length], begin, end);
     });
   };
 

@@ -83,18 +83,13 @@ struct row_buffers {
 
 verdict check_row(const host_matrix& x, const host_matrix& y, std::int64_t row, const error_model& errors,
                   row_buffers& buffers, int threads) {
-  const auto in_pieces = [&](const auto& work) {
-    parallel_for((x.cols - 1) / piece_length + 1, threads, [&](std::int64_t piece, int) {
-      work(piece * piece_length, std::min(x.cols, (piece + 1) * piece_length));
-    });
-  };
-  in_pieces([&](std::int64_t begin, std::int64_t end) {
+  parallel_pieces(x.cols, piece_length, threads, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t col = begin; col < end; ++col) buffers.x[col] = x.at(row, col);
   });
   const row_facts facts = reference_row(buffers.x, buffers.want, threads);
   verdict v;
   std::mutex guard;
-  in_pieces([&](std::int64_t begin, std::int64_t end) {
+  parallel_pieces(x.cols, piece_length, threads, [&](std::int64_t begin, std::int64_t end) {
     const verdict of_piece = judge(y, row, begin, end, buffers.x, buffers.want, facts, errors);
     const std::scoped_lock lock(guard);
     merge(v, of_piece);

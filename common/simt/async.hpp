@@ -136,8 +136,10 @@ void barrier_arrive(transaction_barrier& b, const char* file = __builtin_FILE(),
 void barrier_wait(transaction_barrier& b, unsigned parity, const char* file = __builtin_FILE(),
                   int line = __builtin_LINE());
 /// As barrier_wait(), and what other blocks sent for the phase can be read too.
-void barrier_wait_cluster(transaction_barrier& b, unsigned parity, const char* file = __builtin_FILE(),
-                          int line = __builtin_LINE());
+inline void barrier_wait_cluster(transaction_barrier& b, unsigned parity, const char* file = __builtin_FILE(),
+                                 int line = __builtin_LINE()) {
+  barrier_wait(b, parity, file, line);
+}
 
 /// Begins to copy `bytes` bytes, a positive multiple of 16, from global to shared memory, both multiples
 /// of 16. They are counted at b as they arrive.

@@ -125,6 +125,9 @@ void run_grid(const void* kernel, const geometry& g, int cluster_blocks,
 /// The one place where a kernel is launched, so that no launch goes unchecked.
 template <class... P, class... A>
 void launch_grid(void (*kernel)(P...), const geometry& g, int cluster_blocks, A... args) {
+  if (noted_launches)
+    return noted_launches->push_back({launch_name(reinterpret_cast<const void*>(kernel)), g.grid.x, g.grid.y,
+                                      g.block.x, g.shared_bytes, cluster_blocks});
   const std::tuple<P...> bound(static_cast<P>(args)...);
   const auto invoke = [](const void* k, const void* a) {
     std::apply(reinterpret_cast<void (*)(P...)>(const_cast<void*>(k)),
@@ -136,9 +139,6 @@ void launch_grid(void (*kernel)(P...), const geometry& g, int cluster_blocks, A.
 /// Launches a kernel; the arguments become the types of its parameters.
 template <class... P, class... A>
 void launch(void (*kernel)(P...), const geometry& g, A... args) {
-  if (noted_launches)
-    return noted_launches->push_back({launch_name(reinterpret_cast<const void*>(kernel)), g.grid.x, g.grid.y,
-                                      g.block.x, g.shared_bytes, 1});
   launch_grid(kernel, g, 1, args...);
 }
 
@@ -227,9 +227,6 @@ inline int most_cluster_blocks() { return configuration().cluster_blocks; }
 /// Launches clusters of `blocks` blocks; the grid is a multiple of that.
 template <class... P, class... A>
 void launch_cluster(void (*kernel)(P...), int blocks, const geometry& g, A... args) {
-  if (noted_launches)
-    return noted_launches->push_back({launch_name(reinterpret_cast<const void*>(kernel)), g.grid.x, g.grid.y,
-                                      g.block.x, g.shared_bytes, blocks});
   launch_grid(kernel, g, blocks, args...);
 }
 

@@ -87,14 +87,14 @@ void worker::arrive_at_cluster(bool relaxed, const char* file, int line) {
   ++current->cluster_arrivals;
   relaxed_arrivals_.resize(current->cluster_arrivals);
   if (relaxed) relaxed_arrivals_.back() = true;
-  if (++arrived_threads_ < static_cast<int>(job->block.x * job->block.y * job->block.z)) return;
+  if (++arrived_threads_ < job->threads()) return;
   arrived_threads_ = 0;
   group->arrive();
 }
 
 /// Lets threads go on whose phase has ended, and the block if the cluster has met.
 std::optional<fault_info> worker::wake(bool& woke) {
-  const int threads = static_cast<int>(job->block.x * job->block.y * job->block.z);
+  const int threads = job->threads();
   const lane* const first = first_at(lane_state::at_cluster_barrier);
   int at_cluster = 0, elsewhere = -1, at_bytes = 0;
   woke = false;
@@ -133,7 +133,7 @@ std::optional<fault_info> worker::wake(bool& woke) {
 
 /// The first thread in this state; nullptr if there is none.
 const lane* worker::first_at(lane_state state) const {
-  const int threads = static_cast<int>(job->block.x * job->block.y * job->block.z);
+  const int threads = job->threads();
   const auto found = std::find_if(lanes_.begin(), lanes_.begin() + threads,
                                   [state](const lane& l) { return l.state == state; });
   return found == lanes_.begin() + threads ? nullptr : &*found;
@@ -362,15 +362,6 @@ void worker::require_quiet(const void* pc, std::uintptr_t address, unsigned size
   fail(std::move(f));
 }
 
-/// Notes a write that is no store of the thread's own, held against the others since the last barrier.
-void worker::add_write(const void* pc, std::uintptr_t address, unsigned size) {
-  const access_stamp stamp = access_stamp::of(warps_[current->warp].epoch, current->linear, pc);
-  for (std::uintptr_t at = address; at < address + size; at += 16)
-    if (const auto conflict = recent_accesses_.add(at, 16, true, stamp))
-      fail(race_of_block({.pc = pc, .address = address, .size = size, .write = true, .where = space::shared},
-                         *conflict));
-}
-
 /// One flag a byte of this block's shared memory; nullptr if it is elsewhere.
 unsigned char* worker::written_flags(std::uintptr_t address, std::size_t size) {
   const auto dynamic_begin = reinterpret_cast<std::uintptr_t>(dynamic_shared);
@@ -412,7 +403,8 @@ void worker::copy_chunk(const void* pc, void* to, const void* from, int bytes, c
       fail(std::move(f));
     }
     require_quiet(pc, target, size);
-    add_write(pc, target, size);
+    for (std::uintptr_t at = target; at < target + size; at += 16)
+      add_access({pc, target, size, true, space::shared}, at, 16);
     count_chunk(pc, source, size);
   }
   const auto* begin = static_cast<const unsigned char*>(from);
@@ -509,26 +501,14 @@ bool worker::comes_before(const cluster_word::access& earlier) const {
 }
 
 /// Holds an access to shared memory in a cluster, by the current thread, against those of other blocks.
-void worker::note_in_cluster(worker& target, std::uintptr_t there, const fault_info& access) {
-  const cluster_word::access mine{current->cluster_arrivals, block_, current->linear, access.pc,
-                                  access.write};
-  for (std::uintptr_t word = there / 4; word <= (there + access.size - 1) / 4; ++word) {
+void worker::note_in_cluster(worker& target, std::uintptr_t there, const accessed& a) {
+  const cluster_word::access mine{current->cluster_arrivals, block_, current->linear, a.pc, a.write};
+  for (std::uintptr_t word = there / 4; word <= (there + a.size - 1) / 4; ++word) {
     cluster_word& known = target.cluster_words_[word];
-    const bool own = &target == this;
-    for (const cluster_word::access* earlier : {&known.own, &known.stored}) {
-      if (earlier->thread < 0 || earlier->block == block_ || comes_before(*earlier)) continue;
-      fault_info f = access;
-      f.kind = fault_kind::race;
-      f.block = block_;
-      f.thread = current->linear;
-      f.other_block = earlier->block;
-      f.other_thread = earlier->thread;
-      f.other_pc = earlier->pc;
-      f.other_write = earlier->write;
-      describe_race(f, job->warp_size);
-      fail(std::move(f));
-    }
-    cluster_word::access& last = own ? known.own : known.stored;
+    for (const cluster_word::access* earlier : {&known.own, &known.stored})
+      if (earlier->thread >= 0 && earlier->block != block_ && !comes_before(*earlier))
+        fail_by_race(a, earlier->block, earlier->thread, earlier->pc, earlier->write);
+    cluster_word::access& last = &target == this ? known.own : known.stored;
     if (last.thread < 0 || mine.arrivals >= last.arrivals) last = mine;
   }
 }
@@ -542,8 +522,7 @@ void worker::store_pair(const void* pc, void* p, int to, float a, float b) {
     note(pc, here, sizeof value, true, space::shared);
   } else if (job->check) {
     other.require_quiet(pc, there, sizeof value);
-    note_in_cluster(other, there,
-                    {.pc = pc, .address = here, .size = sizeof value, .write = true, .where = space::shared});
+    note_in_cluster(other, there, {pc, here, sizeof value, true, space::shared});
     warps_[current->warp].log.record(pc, current->index, here, sizeof value, true, space::shared);
   }
   std::memcpy(reinterpret_cast<void*>(there), &value, sizeof value);
@@ -625,10 +604,6 @@ void barrier_arrive(transaction_barrier& b, const char* file, int line) {
   inside.w.arrive_at(b, 0, file, line);
 }
 void barrier_wait(transaction_barrier& b, unsigned parity, const char* file, int line) {
-  const inside_simulator inside;
-  inside.w.wait_for(b, parity, file, line);
-}
-void barrier_wait_cluster(transaction_barrier& b, unsigned parity, const char* file, int line) {
   const inside_simulator inside;
   inside.w.wait_for(b, parity, file, line);
 }

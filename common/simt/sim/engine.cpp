@@ -316,7 +316,7 @@ void worker::begin(const launch_job& j) {
   dynamic_written_.assign(j.shared_bytes, 0);
   dynamic_shared = dynamic_.data() + (16 - reinterpret_cast<std::uintptr_t>(dynamic_.data()) % 16) % 16;
   std::fill(std::begin(recent_), std::end(recent_), nullptr);
-  const int threads = static_cast<int>(j.block.x * j.block.y * j.block.z);
+  const int threads = j.threads();
   if (threads > stack_count_) {
     drop_fibers();
     unmap_stacks();
@@ -520,7 +520,7 @@ std::optional<fault_info> worker::run_until_all_wait() {
 
 /// Every thread waits at a barrier or has left. Lets the block through if all stand at the same barrier.
 std::optional<fault_info> worker::meet_at_barrier(bool& done) {
-  const int threads = static_cast<int>(job->block.x * job->block.y * job->block.z);
+  const int threads = job->threads();
   int waiting = 0;
   const lane* first = nullptr;
   const lane* elsewhere = nullptr;
@@ -561,7 +561,7 @@ void worker::prepare_block() {
   std::fill(static_written_.begin(), static_written_.end(), 0);
   std::fill(dynamic_written_.begin(), dynamic_written_.end(), 0);
   std::fill(dynamic_.begin(), dynamic_.end(), 0xff);
-  const int threads = static_cast<int>(job->block.x * job->block.y * job->block.z);
+  const int threads = job->threads();
   for (int t = 0; t < threads; ++t) {
     lanes_[t].state = lane_state::ready;
     lanes_[t].cluster_arrivals = 0;
@@ -707,28 +707,38 @@ bool worker::check_global(const void* pc, std::uintptr_t address, unsigned size,
 
 /// Logs an access that is right by itself, and holds it against the others since the last barrier.
 void worker::note(const void* pc, std::uintptr_t address, unsigned size, bool write, space where) {
-  warp& w = warps_[current->warp];
-  const fault_info access{.pc = pc, .address = address, .size = size, .write = write, .where = where};
-  if (const auto conflict =
-          recent_accesses_.add(address, size, write, access_stamp::of(w.epoch, current->linear, pc)))
-    fail(race_of_block(access, *conflict));
+  const accessed a{pc, address, size, write, where};
+  add_access(a, address, size);
   if (where == space::shared) {
     if (write) require_quiet(pc, address, size);
-    if (job->cluster_blocks > 1) note_in_cluster(*this, address, access);
+    if (job->cluster_blocks > 1) note_in_cluster(*this, address, a);
   }
-  w.log.record(pc, current->index, address, size, write, where);
+  warps_[current->warp].log.record(pc, current->index, address, size, write, where);
 }
 
-fault_info worker::race_of_block(const fault_info& access, const block_accesses::conflict& conflict) const {
-  fault_info f = access;
-  f.kind = fault_kind::race;
-  f.block = f.other_block = block_;
-  f.thread = current->linear;
-  f.other_thread = conflict.earlier.thread();
-  f.other_pc = conflict.earlier.pc;
-  f.other_write = conflict.earlier_wrote;
+/// Holds `size` bytes of an access against the others since the last barrier.
+void worker::add_access(const accessed& a, std::uintptr_t address, unsigned size) {
+  const access_stamp stamp = access_stamp::of(warps_[current->warp].epoch, current->linear, a.pc);
+  if (const auto conflict = recent_accesses_.add(address, size, a.write, stamp))
+    fail_by_race(a, block_, conflict->earlier.thread(), conflict->earlier.pc, conflict->earlier_wrote);
+}
+
+void worker::fail_by_race(const accessed& a, std::uint64_t other_block, int other_thread,
+                          const void* other_pc, bool other_write) {
+  fault_info f{.kind = fault_kind::race,
+               .block = block_,
+               .thread = current->linear,
+               .pc = a.pc,
+               .address = a.address,
+               .size = a.size,
+               .write = a.write,
+               .where = a.where,
+               .other_block = other_block,
+               .other_thread = other_thread,
+               .other_pc = other_pc,
+               .other_write = other_write};
   describe_race(f, job->warp_size);
-  return f;
+  fail(std::move(f));
 }
 
 /// Shared memory, static or dynamic. @returns false if the address is neither
@@ -960,17 +970,18 @@ void run_grid(const void* kernel, const geometry& g, int cluster_blocks,
     work(0, static_cast<bool>(s.on_progress));
   }
   if (trouble) std::rethrow_exception(trouble);
-  std::vector<extent> touched;
+  std::vector<const worker*> ran;
   for (std::size_t i = 0; i < count; ++i)
-    if (began[i])
-      for (const extent& e : pool[i]->extents)
-        if (e.block < first_fault.load()) touched.push_back(e);
+    if (began[i]) ran.push_back(pool[i].get());
+  std::vector<extent> touched;
+  for (const worker* w : ran)
+    for (const extent& e : w->extents)
+      if (e.block < first_fault.load()) touched.push_back(e);
   if (const auto race = find_conflict(touched)) fault = race_of_blocks(*race, job);
   if (fault) throw explain(*fault, job);
 
-  for (std::size_t i = 0; i < count; ++i) {
-    if (!began[i]) continue;
-    const launch_record& t = pool[i]->totals;
+  for (const worker* w : ran) {
+    const launch_record& t = w->totals;
     record.global_load += t.global_load;
     record.global_store += t.global_store;
     record.shared_load += t.shared_load;
@@ -986,8 +997,8 @@ void run_grid(const void* kernel, const geometry& g, int cluster_blocks,
   });
   if (s.by_line) {
     statement_table all;
-    for (std::size_t i = 0; i < count; ++i)
-      for (const auto& [key, traffic] : began[i] ? pool[i]->statements : statement_table()) {
+    for (const worker* w : ran)
+      for (const auto& [key, traffic] : w->statements) {
         static_cast<line_traffic&>(all[key]) += traffic;
         if (traffic.again) all[key].again = traffic.again;
       }

@@ -189,6 +189,14 @@ struct fault_info {
   const void* other_pc = nullptr;
   bool other_write = false;
 };
+/// An access, as far as a report of it needs.
+struct accessed {
+  const void* pc = nullptr;  // return address
+  std::uintptr_t address = 0;
+  unsigned size = 0;
+  bool write = false;
+  space where = space::global;
+};
 /// The race between an access that was noted earlier and the one in `f`, which gets the words for it.
 void describe_race(fault_info& f, int warp_size);
 
@@ -238,6 +246,8 @@ struct launch_job {
   bool by_line = false;
   std::vector<traced_row> trace;
   int cluster_blocks = 1;
+
+  int threads() const { return static_cast<int>(block.x * block.y * block.z); }  // of a block
 };
 
 class worker;
@@ -408,13 +418,14 @@ class worker {
   unsigned char* written_flags(std::uintptr_t address, std::size_t size);
   worker& block_at(int rank, const void* pc, const void* p);
   std::uintptr_t place_in(const worker& other, const void* pc, const void* p, unsigned size);
-  void note_in_cluster(worker& target, std::uintptr_t there, const fault_info& access);
+  void note_in_cluster(worker& target, std::uintptr_t there, const accessed& a);
   const pending_write* under_way(std::uintptr_t address, unsigned size) const;
   void require_quiet(const void* pc, std::uintptr_t address, unsigned size);
-  void add_write(const void* pc, std::uintptr_t address, unsigned size);
   void count_chunk(const void* pc, std::uintptr_t source, unsigned size);
   bool comes_before(const cluster_word::access& earlier) const;
-  fault_info race_of_block(const fault_info& access, const block_accesses::conflict& conflict) const;
+  void add_access(const accessed& a, std::uintptr_t address, unsigned size);
+  [[noreturn]] void fail_by_race(const accessed& a, std::uint64_t other_block, int other_thread,
+                                 const void* other_pc, bool other_write);
   [[noreturn]] void fail(fault_info fault);
   bool check_global(const void* pc, std::uintptr_t address, unsigned size, bool write);
   bool check_shared(const void* pc, std::uintptr_t address, unsigned size, bool write);
