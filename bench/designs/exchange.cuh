@@ -54,19 +54,6 @@ struct messages {
   }
 };
 
-/// By messages, of one state a block: a round within the block comes first, with a barrier of its own.
-template <int MostStates>
-struct messages_of_blocks {
-  messages<most_parts> of_blocks;
-
-  __device__ void init() { of_blocks.init(); }
-  __device__ void send(running r, int warp, int, unsigned n) {
-    r = block_merge<32>(r, n % 2);
-    if (warp == 0) of_blocks.send(r, 0, 1, n);
-  }
-  __device__ running receive(int, unsigned n) { return of_blocks.receive(1, n); }
-};
-
 /// By the barrier of the cluster, as stage 07 does. Its release is a fence of the whole GPU.
 template <int MostStates>
 struct stores_and_barrier {

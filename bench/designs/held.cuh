@@ -68,6 +68,34 @@ __global__ void __launch_bounds__(Threads) softmax_held(const T* x, T* y, matrix
   if (n == 0) simt::cluster_wait();
 }
 
+/// The largest of several vectors in each place. 16-bit values are compared two at once, as they are packed.
+template <class T, int Items>
+__device__ simt::vector16 largest_of(const simt::vector16 (&held)[Items]) {
+  simt::vector16 m = filled<T>(-INFINITY);
+  if constexpr (sizeof(T) == 4) {
+    float largest[4], value[4];
+    unpack<T>(m, largest);
+#pragma unroll
+    for (int i = 0; i < Items; ++i) {
+      unpack<T>(held[i], value);
+#pragma unroll
+      for (int e = 0; e < 4; ++e) largest[e] = fmaxf(largest[e], value[e]);
+    }
+    m = pack<T>(largest);
+  } else {
+    std::uint32_t largest[4], word[4];
+    __builtin_memcpy(largest, &m, 16);
+#pragma unroll
+    for (int i = 0; i < Items; ++i) {
+      __builtin_memcpy(word, &held[i], 16);
+#pragma unroll
+      for (int w = 0; w < 4; ++w) largest[w] = simt::larger_pair<T>(largest[w], word[w]);
+    }
+    __builtin_memcpy(&m, largest, 16);
+  }
+  return m;
+}
+
 /// Items vectors of a row as they were loaded, so that 16-bit values stay packed.
 template <class T, int Items>
 struct packed_share {
@@ -83,13 +111,11 @@ struct packed_share {
     }
   }
   __device__ float largest() const {
-    float m = -INFINITY, value[size];
+    float value[size];
+    unpack<T>(largest_of<T>(held), value);
+    float m = -INFINITY;
 #pragma unroll
-    for (int i = 0; i < Items; ++i) {
-      unpack<T>(held[i], value);
-#pragma unroll
-      for (int e = 0; e < size; ++e) m = fmaxf(m, value[e]);
-    }
+    for (int e = 0; e < size; ++e) m = fmaxf(m, value[e]);
     return m;
   }
   __device__ float sum_of_exponentials(float m) const {
@@ -116,13 +142,16 @@ struct packed_share {
   }
 };
 
-/// As softmax_held(), but exponentials are computed once for the sum and again for the result.
-template <int Threads, int Items, template <int> class Exchange, class T>
-__global__ void __launch_bounds__(Threads) softmax_packed(const T* x, T* y, matrix_shape s) {
+/// As softmax_held(), but exponentials are computed once for the sum and again for the result. At most
+/// MostThreads a block. Resident: the threads that a multiprocessor is to hold, which limits the registers of
+/// each.
+template <int MostThreads, int Items, int Resident, class T>
+__global__ void __launch_bounds__(MostThreads, Resident / MostThreads)
+    softmax_packed(const T* x, T* y, matrix_shape s) {
   if constexpr (!simt::clusters_here) return;
-  constexpr int warps = Threads / 32;
-  __shared__ Exchange<warps * most_parts> exchange;
-  const int stride = simt::cluster_blocks() * Threads, place = simt::cluster_rank() * Threads + threadIdx.x;
+  const int threads = blockDim.x, warps = threads / 32;
+  __shared__ messages<MostThreads / 32 * most_parts> exchange;
+  const int stride = simt::cluster_blocks() * threads, place = simt::cluster_rank() * threads + threadIdx.x;
   begin_exchange(exchange);
   unsigned n = 0;
   for (std::int64_t row = simt::cluster_id(); row < s.rows; row += simt::cluster_count(), ++n) {

@@ -30,46 +30,57 @@ inline std::string parameters(int parts, int threads, int items, const std::stri
   return "C" + std::to_string(parts) + " T" + std::to_string(threads) + " I" + std::to_string(items) + more;
 }
 
-/// One cluster a row, or as many clusters as fit, which stay. Measured where a row fills a quarter of the
-/// cluster, since few rows may want more blocks than hold them, up to twice what it holds, or four times for
-/// the largest, which have to do for all wider rows.
+/// One cluster a row, of blocks of `threads` threads, which hold `items` vectors each. Measured where a row
+/// fills a quarter of the cluster, since few rows may want more blocks than hold them, up to twice what it
+/// holds, or four times for the largest, which have to do for all wider rows.
 template <class T, class Kernel>
 void add_cluster(std::vector<design<T>>& all, const char* name, Kernel kernel, int parts, int threads,
-                 int items, bool stay = false) {
+                 int items) {
   const std::int64_t held = std::int64_t{parts} * threads * items * per_vector<T>;
   all.push_back(
       {{name, parameters(parts, threads, items), held / 4 + 1, (parts == most_parts ? 4 : 2) * held, 1, any},
        [=](const T* x, T* y, float*, const matrix_shape& s, simt::stream queue) {
-         const std::int64_t most = stay ? clusters_that_fit(kernel, parts, threads, 0) : max_blocks / parts;
-         const auto blocks = static_cast<unsigned>(std::min(s.rows, most) * parts);
+         const auto blocks = static_cast<unsigned>(std::min(s.rows, max_blocks / parts) * parts);
          simt::launch_cluster(kernel, parts, {blocks, static_cast<unsigned>(threads), 0, queue}, x, y, s);
        }});
 }
 
 template <int Threads, int Items, template <int> class Exchange, class T>
-void add_held(std::vector<design<T>>& all, const char* name, int parts, bool stay = false) {
-  add_cluster<T>(all, name, softmax_held<Threads, Items, Exchange, T>, parts, Threads, Items, stay);
+void add_held(std::vector<design<T>>& all, const char* name, int parts) {
+  add_cluster<T>(all, name, softmax_held<Threads, Items, Exchange, T>, parts, Threads, Items);
 }
-template <int Threads, int Items, class T>
-void add_again(std::vector<design<T>>& all, int parts) {
-  add_cluster<T>(all, "exponentials again, messages", softmax_packed<Threads, Items, messages, T>, parts,
-                 Threads, Items);
+
+/// One cluster a row, of blocks with as many threads as hold the row.
+template <int MostThreads, int Items, int Resident, class T>
+void add_packed(std::vector<design<T>>& all, int parts) {
+  const std::int64_t held_by_warps = std::int64_t{parts} * 32 * Items * per_vector<T>;
+  const std::int64_t held = held_by_warps * (MostThreads / 32);
+  all.push_back({{"packed", parameters(parts, MostThreads, Items, " R" + std::to_string(Resident)),
+                  held_by_warps + 1, parts == most_parts ? 4 * held : held, 1, any},
+                 [=](const T* x, T* y, float*, const matrix_shape& s, simt::stream queue) {
+                   const std::int64_t warps = (s.cols + held_by_warps - 1) / held_by_warps;
+                   const auto threads =
+                       static_cast<unsigned>(std::min<std::int64_t>(32 * warps, MostThreads));
+                   const auto blocks = static_cast<unsigned>(std::min(s.rows, max_blocks / parts) * parts);
+                   simt::launch_cluster(softmax_packed<MostThreads, Items, Resident, T>, parts,
+                                        {blocks, threads, 0, queue}, x, y, s);
+                 }});
 }
 
 /// As many clusters as fit, which stay.
-template <int Threads, int Items, int Slots, bool Ahead, class T>
+template <int Threads, int Items, int Slots, int Held, class T>
 void add_ring(std::vector<design<T>>& all, int parts) {
   constexpr std::size_t bytes = std::size_t{Slots} * Threads * Items * 16;
-  const std::int64_t kept = std::int64_t{parts} * Threads * Items * Slots * per_vector<T>;
-  // Beyond twice what the ring keeps, most of a row is read twice; below an eighth, a smaller cluster does.
-  // Few rows have nothing to load ahead.
-  const std::int64_t widest =
-      Ahead ? std::int64_t{parts} * Threads * Items * (Slots / 2) * per_vector<T> : 2 * kept;
+  const std::int64_t of_registers = std::int64_t{parts} * Threads * Items * Held * per_vector<T>;
+  const std::int64_t of_ring = std::int64_t{parts} * Threads * Items * Slots * per_vector<T>;
+  // Beyond twice what is kept, most of a row is read twice; below an eighth, a smaller cluster does. Few rows
+  // have nothing to load ahead.
+  const std::int64_t kept = of_registers + of_ring;
   all.push_back(
-      {{Ahead ? "ring, next row ahead" : "ring",
-        parameters(parts, Threads, Items, " S" + std::to_string(Slots)), kept / 8 + 1, widest, 128, any},
+      {{"ring", parameters(parts, Threads, Items, " S" + std::to_string(Slots) + " H" + std::to_string(Held)),
+        kept / 8 + 1, 2 * kept, 128, any},
        [=](const T* x, T* y, float*, const matrix_shape& s, simt::stream queue) {
-         const auto kernel = softmax_ring<Threads, Items, Slots, Ahead, T>;
+         const auto kernel = softmax_ring<Threads, Items, Slots, Held, T>;
          const std::int64_t fit = clusters_that_fit(kernel, parts, Threads + 32, bytes);
          const auto blocks = static_cast<unsigned>(std::min(s.rows, fit) * parts);
          simt::launch_cluster(kernel, parts, {blocks, Threads + 32, bytes, queue}, x, y, s);
@@ -102,22 +113,19 @@ const std::vector<design<T>>& designs() {
       add_held<512, most, stores_and_barrier>(all, "held, barrier", parts);
       add_held<256, most, messages>(all, "held, messages", parts);
       add_held<512, most, messages>(all, "held, messages", parts);
-      add_held<1024, most, messages>(all, "held, messages", parts);
-      add_held<512, most / 2, messages>(all, "held, messages", parts);
-      add_held<1024, most / 4, messages>(all, "held, messages", parts);
-      add_held<512, most, messages_of_blocks>(all, "held, messages of blocks", parts);
-      add_held<512, most / 2, messages_of_blocks>(all, "held, messages of blocks", parts);
-      add_held<1024, most / 4, messages_of_blocks>(all, "held, messages of blocks", parts);
-      add_held<512, most, messages>(all, "held, messages, staying", parts, true);
-      add_held<1024, most, messages>(all, "held, messages, staying", parts, true);
-      add_again<512, 8>(all, parts);
-      add_again<1024, sizeof(T) == 4 ? 8 : 4>(all, parts);
-      add_ring<512, 2, 12, false>(all, parts);
-      add_ring<512, 2, 12, true>(all, parts);
-      add_ring<512, 2, 6, false>(all, parts);
-      add_ring<512, 2, 6, true>(all, parts);
-      add_ring<256, 4, 12, false>(all, parts);
-      add_ring<512, 1, 12, true>(all, parts);
+      add_ring<512, 2, 12, 0>(all, parts);
+      add_ring<512, 2, 12, 3>(all, parts);
+      add_ring<512, 2, 12, 6>(all, parts);
+      add_ring<256, 2, 12, 3>(all, parts);
+      add_ring<256, 2, 12, 6>(all, parts);
+      add_ring<256, 4, 12, 4>(all, parts);
+      add_ring<256, 4, 12, 6>(all, parts);
+    }
+    for (const int parts : {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16}) {
+      add_packed<256, 8, 1024>(all, parts);
+      add_packed<512, 8, 1024>(all, parts);
+      add_packed<256, 4, 1536>(all, parts);
+      add_packed<256, 4, 2048>(all, parts);
     }
     for (const int parts : {64, 128, 256}) {
       add_ahead<256, most>(all, parts);

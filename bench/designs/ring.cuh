@@ -43,11 +43,12 @@ struct row_part {
 };
 
 /// y[row] = softmax of x[row] by the blocks of a cluster. Threads compute, 32 more load. A chunk is Threads *
-/// Items vectors, a ring has Slots of them, in dynamic shared memory. Ahead: the states of a row are sent
-/// before the result of the row before it is stored, so that nobody waits for the exchange. The ring must
-/// hold the block's parts of two rows then, or nobody goes on.
-template <int Threads, int Items, int Slots, bool Ahead, class T>
-__global__ void __launch_bounds__(Threads + 32) softmax_ring(const T* x, T* y, matrix_shape s) {
+/// Items vectors, a ring has Slots of them, in dynamic shared memory. The first Held chunks of a row go on to
+/// registers, so that their slots are free for the next row at once; what the registers do not hold stays in
+/// the ring until its result is stored.
+template <int Threads, int Items, int Slots, int Held, class T>
+__global__ void __launch_bounds__(Threads + 32, Threads* Items* Slots <= 6144 ? 2 : 1)
+    softmax_ring(const T* x, T* y, matrix_shape s) {
   if constexpr (!simt::clusters_here) return;
   constexpr int warps = Threads / 32, chunk_vectors = Threads * Items;
   using part = row_part<T, chunk_vectors>;
@@ -66,7 +67,8 @@ __global__ void __launch_bounds__(Threads + 32) softmax_ring(const T* x, T* y, m
 
   const auto part_vectors = static_cast<int>((s.cols / per_vector<T> + parts - 1) / parts);
   const int chunks = (part_vectors + chunk_vectors - 1) / chunk_vectors;
-  const int reloaded = chunks > Slots ? chunks - Slots : 0;  // chunks that the ring cannot keep
+  const int ringed = chunks > Held ? chunks - Held : 0;  // chunks that the registers do not hold
+  const int reloaded = ringed > Slots ? ringed - Slots : 0;  // and the ring neither
 
   if (warp == warps) {  // loads
     if (lane > 0) return;
@@ -75,7 +77,7 @@ __global__ void __launch_bounds__(Threads + 32) softmax_ring(const T* x, T* y, m
       const T* in = x + row * s.ld_in;
       const part mine(in, s.cols, part_vectors);
       for (int k = 0; k < chunks + reloaded; ++k, ++q) {
-        const int chunk = k < chunks ? k : k - chunks, bytes = mine.in_chunk(chunk) * 16;
+        const int chunk = k < chunks ? k : k - chunks + Held, bytes = mine.in_chunk(chunk) * 16;
         simt::barrier_wait(empty[q % Slots], q / Slots % 2 ^ 1);
         simt::barrier_arrive_expect(full[q % Slots], bytes);
         if (bytes > 0)
@@ -85,9 +87,8 @@ __global__ void __launch_bounds__(Threads + 32) softmax_ring(const T* x, T* y, m
     return;
   }
 
-  float edge = -INFINITY, edge_before = -INFINITY;  // of this row and the one before
   unsigned q = 0, n = 0;  // chunks and rows so far
-  const auto load = [&](row_share<T, Items, 0>& values, const part& mine, int chunk) {
+  const auto load = [&](auto& values, const part& mine, int chunk) {
     simt::barrier_wait(full[q % Slots], q / Slots % 2);
     values.load(reinterpret_cast<const T*>(ring + q % Slots * chunk_vectors), {0, mine.in_chunk(chunk), 0},
                 threadIdx.x, Threads);
@@ -96,57 +97,50 @@ __global__ void __launch_bounds__(Threads + 32) softmax_ring(const T* x, T* y, m
     simt::sync_warp();
     if (lane == 0) simt::barrier_arrive(empty[q % Slots]);
   };
-  const auto begin_row = [&](std::int64_t row) {
+  for (std::int64_t row = simt::cluster_id(); row < s.rows; row += rows_apart, ++n) {
     const T* in = x + row * s.ld_in;
     const part mine(in, s.cols, part_vectors);
-    edge_before = edge;
-    edge = mine.has_edge() ? static_cast<float>(in[mine.edge_col()]) : -INFINITY;
-    running r = {fmaxf(-INFINITY, edge), 0.0f};  // the maximum leaves a NaN out, the sum does not
-    r.d = exponential(edge - reference(r.m));
-    for (int chunk = 0; chunk < chunks; ++chunk, ++q) {
-      row_share<T, Items, 0> values;
-      load(values, mine, chunk);
-      if (chunk < reloaded) release();
-      const float m = fmaxf(r.m, values.largest());
-      r = extend(r, m, values.exponentials(reference(m)));
+    const float edge = mine.has_edge() ? static_cast<float>(in[mine.edge_col()]) : -INFINITY;
+    float m = fmaxf(-INFINITY, edge);  // the maximum leaves a NaN out, the sum does not
+    packed_share<T, Items> held[Held ? Held : 1];
+#pragma unroll
+    for (int k = 0; k < Held; ++k)
+      if (k < chunks) {
+        load(held[k], mine, k);
+        release();
+        ++q;
+        m = fmaxf(m, held[k].largest());
+      }
+    running r = {m, exponential(edge - reference(m))};
+#pragma unroll
+    for (int k = 0; k < Held; ++k)
+      if (k < chunks) r.d += held[k].sum_of_exponentials(reference(m));
+    for (int k = 0; k < ringed; ++k, ++q) {
+      packed_share<T, Items> values;
+      load(values, mine, Held + k);
+      if (k < reloaded) release();
+      const float larger = fmaxf(r.m, values.largest());
+      r = extend(r, larger, values.sum_of_exponentials(reference(larger)));
     }
     exchange.send(warp_merge<32>(r), warp, warps, n);
-  };
-  // q is the number of the first chunk that the ring kept.
-  const auto end_row = [&](std::int64_t row, unsigned which, float its_edge) {
-    const part mine(x + row * s.ld_in, s.cols, part_vectors);
-    const running all = exchange.receive(warps, which);
+    const running all = exchange.receive(warps, n);
     const float scale = 1.0f / all.d;
     T* out = y + row * s.ld_out;
-    if (mine.has_edge()) out[mine.edge_col()] = static_cast<T>(exponential(its_edge - all.m) * scale);
-    for (int k = 0; k < chunks; ++k, ++q) {
-      const int chunk = reloaded + k < chunks ? reloaded + k : reloaded + k - chunks;
-      row_share<T, Items, 0> values;
+    if (mine.has_edge()) out[mine.edge_col()] = static_cast<T>(exponential(edge - all.m) * scale);
+    const auto store = [&](const auto& values, int chunk) {
+      values.store(out + mine.first(chunk), {0, mine.in_chunk(chunk), 0}, threadIdx.x, Threads, all.m, scale);
+    };
+#pragma unroll
+    for (int k = 0; k < Held; ++k)
+      if (k < chunks) store(held[k], k);
+    q -= static_cast<unsigned>(ringed - reloaded);  // the first chunk that the ring kept
+    for (int k = 0; k < ringed; ++k, ++q) {
+      const int chunk = Held + (reloaded + k < ringed ? reloaded + k : reloaded + k - ringed);
+      packed_share<T, Items> values;
       load(values, mine, chunk);
       release();
-      values.exponentials(all.m);
-      values.template store<rows_lie::alike>(out + mine.first(chunk), {0, mine.in_chunk(chunk), 0},
-                                             threadIdx.x, Threads, scale);
+      store(values, chunk);
     }
-  };
-
-  unsigned end_chunk = 0;  // the first chunk of the row that is ended next
-  for (std::int64_t row = simt::cluster_id(); row < s.rows; row += rows_apart, ++n) {
-    begin_row(row);
-    if constexpr (Ahead) {
-      const unsigned next = q;
-      q = end_chunk;
-      if (n > 0) end_row(row - rows_apart, n - 1, edge_before);
-      end_chunk = q;
-      q = next;
-    } else {
-      q -= chunks - reloaded;
-      end_row(row, n, edge);
-    }
-  }
-  if constexpr (Ahead) {
-    q = end_chunk;
-    if (n > 0) end_row(simt::cluster_id() + (n - 1) * rows_apart, n - 1, edge);
   }
 }
 

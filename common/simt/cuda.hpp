@@ -202,6 +202,18 @@ __device__ inline std::uint32_t pack_pair(float low, float high) {
   return bits;
 }
 
+/// The larger of the first values, and of the second ones; a number where one of two is a NaN.
+template <class T>
+__device__ inline std::uint32_t larger_pair(std::uint32_t a, std::uint32_t b) {
+  using pair = std::conditional_t<std::is_same_v<T, half>, __half2, __nv_bfloat162>;
+  pair x, y;
+  __builtin_memcpy(&x, &a, 4);
+  __builtin_memcpy(&y, &b, 4);
+  x = __hmax2(x, y);
+  __builtin_memcpy(&a, &x, 4);
+  return a;
+}
+
 /// 2^x, to 2 ulp; a result below the smallest normal number is 0.
 __device__ inline float exp2(float x) {
   float y;

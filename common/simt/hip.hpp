@@ -180,6 +180,15 @@ __device__ inline std::uint32_t pack_pair(float low, float high) {
   return bits;
 }
 
+/// The larger of the first values, and of the second ones; a number where one of two is a NaN.
+template <class T>
+__device__ inline std::uint32_t larger_pair(std::uint32_t a, std::uint32_t b) {
+  float x[2], y[2];
+  unpack_pair<T>(a, x[0], x[1]);
+  unpack_pair<T>(b, y[0], y[1]);
+  return pack_pair<T>(fmaxf(x[0], y[0]), fmaxf(x[1], y[1]));
+}
+
 /// 2^x, to 2 ulp.
 __device__ inline float exp2(float x) { return exp2f(x); }
 

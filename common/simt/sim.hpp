@@ -217,6 +217,15 @@ std::uint32_t pack_pair(float low, float high) {
   return bits;
 }
 
+/// The larger of the first values, and of the second ones; a number where one of two is a NaN.
+template <class T>
+std::uint32_t larger_pair(std::uint32_t a, std::uint32_t b) {
+  float x[2], y[2];
+  unpack_pair<T>(a, x[0], x[1]);
+  unpack_pair<T>(b, y[0], y[1]);
+  return pack_pair<T>(std::fmax(x[0], y[0]), std::fmax(x[1], y[1]));
+}
+
 /// 2^x, to 2 ulp.
 inline float exp2(float x) { return ::exp2f(x); }
 
