@@ -16,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import counters
 import records
 
-WIDE = [8192, 16384, 32768, 50257, 65536, 128256, 131072, 200001, 262144, 524288, 1048576]  # columns, of 2^28 elements
+WIDE = [(0, n) for n in (8192, 16384, 32768, 50257, 65536, 128256, 131072, 200001, 262144, 524288, 1048576)]  # of 2^28 elements
 FEW = [(1, 32768), (8, 32000), (128, 32000), (132, 32768), (1, 50257), (8, 50257), (1, 128256), (4, 128256), (8, 128256), (32, 128256),
        (64, 128256), (128, 128256), (1, 262144), (132, 262144), (1, 1048576)]
 
@@ -26,6 +26,7 @@ def main():
     parser.add_argument("--build", default="build", help="build folder with bin/")
     parser.add_argument("--commit", default="", help="the commit that was built, where there is no git")
     parser.add_argument("--dtype", default="f32,bf16", help="types, with commas")
+    parser.add_argument("--shapes", choices=("all", "wide", "few"), default="all", help="many wide rows, few rows, or both")
     parser.add_argument("--cols", default="", help="only shapes of these widths, with commas")
     parser.add_argument("--only", default="", help="designs whose name and parameters hold this")
     parser.add_argument("--samples", type=int, default=15, help="batches that a median is of")
@@ -35,9 +36,9 @@ def main():
     if not program.is_file():
         counters.stop(2, f"{program} is not built: run make test, on a machine with nvcc.")
     wanted = {int(n) for n in args.cols.split(",") if n}
-    shapes = [(m, n) for m, n in [(0, n) for n in WIDE] + FEW if not wanted or n in wanted]
+    shapes = [(m, n) for m, n in WIDE * (args.shapes != "few") + FEW * (args.shapes != "wide") if not wanted or n in wanted]
     if not shapes:
-        counters.stop(2, f"--cols {args.cols} leaves no shape.")
+        counters.stop(2, f"--cols {args.cols} leaves none of these shapes.")
     command = [program, "--dtype", args.dtype, "--samples", str(args.samples), "--rows", ",".join(str(m) for m, _ in shapes), "--cols",
                ",".join(str(n) for _, n in shapes), *(["--only", args.only] if args.only else [])]
     report = {"device": counters.describe_device(), "commit": args.commit or records.commit(), "date": records.now(),

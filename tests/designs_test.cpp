@@ -65,6 +65,18 @@ void check_held(void (*kernel)(const T*, T*, matrix_shape), int threads, std::in
       });
 }
 
+/// 32 threads of 4 vectors, and `kept` more in shared memory.
+template <class T>
+void check_packed(void (*kernel)(const T*, T*, matrix_shape, int), int kept, int parts) {
+  const std::int64_t held = (128 + kept) * per_vector<T>;
+  for (const std::int64_t cols : widths(held, 4 * parts * held))
+    for (const unsigned clusters : {1u, 3u})
+      check<T>(7, cols, cols + 1, [&](const T* x, T* y, const matrix_shape& s) {
+        const auto blocks = clusters * static_cast<unsigned>(parts);
+        simt::launch_cluster(kernel, parts, {blocks, 32, static_cast<std::size_t>(kept) * 16}, x, y, s, kept);
+      });
+}
+
 }  // namespace
 
 TEMPLATE_TEST_CASE("a ring of chunks", "[designs]", float, simt::bfloat16) {
@@ -83,7 +95,9 @@ TEMPLATE_TEST_CASE("a row in the registers of a cluster", "[designs]", float, si
   check_held(softmax_held<32, 2, messages, TestType>, 32, 64 * size, parts);
   check_held(softmax_held<64, 1, messages, TestType>, 64, 64 * size, parts);
   check_held(softmax_held<64, 1, stores_and_barrier, TestType>, 64, 64 * size, parts);
-  check_held(softmax_packed<128, 1, 1024, TestType>, 64, 64 * size, parts);
+  for (const int kept : {0, 1, 64, 100})
+    check_packed<TestType>(softmax_packed<64, 4, 1024, true, TestType>, kept, parts);
+  check_packed<TestType>(softmax_packed<64, 4, 1024, false, TestType>, 0, parts);
 }
 
 TEMPLATE_TEST_CASE("two launches", "[designs]", float, simt::bfloat16) {

@@ -142,44 +142,78 @@ struct packed_share {
   }
 };
 
-/// As softmax_held(), but exponentials are computed once for the sum and again for the result. At most
-/// MostThreads a block. Resident: the threads that a multiprocessor is to hold, which limits the registers of
-/// each.
-template <int MostThreads, int Items, int Resident, class T>
+/// As softmax_held(), but exponentials are computed once for the sum and again for the result. With Shared,
+/// each block keeps `kept` more vectors of the row in dynamic shared memory, copied by cp.async.bulk: block b
+/// those from number b * kept on; what is in registers follows. At most MostThreads a block. Resident: the
+/// threads that a multiprocessor is to hold, which limits the registers of each.
+template <int MostThreads, int Items, int Resident, bool Shared, class T>
 __global__ void __launch_bounds__(MostThreads, Resident / MostThreads)
-    softmax_packed(const T* x, T* y, matrix_shape s) {
+    softmax_packed(const T* x, T* y, matrix_shape s, int kept) {
   if constexpr (!simt::clusters_here) return;
-  const int threads = blockDim.x, warps = threads / 32;
+  if constexpr (!Shared) kept = 0;
+  constexpr int at_once = Items / 4;  // kept vectors a thread takes up
+  auto* chunk = simt::dynamic_shared<simt::vector16>();
   __shared__ messages<MostThreads / 32 * most_parts> exchange;
-  const int stride = simt::cluster_blocks() * threads, place = simt::cluster_rank() * threads + threadIdx.x;
+  __shared__ simt::transaction_barrier arrived;
+  const int threads = blockDim.x, warps = threads / 32, stride = simt::cluster_blocks() * threads;
+  const int place = simt::cluster_rank() * threads + threadIdx.x,
+            of_registers = simt::cluster_blocks() * kept;
+  if (threadIdx.x == 0) simt::barrier_init(arrived, 1);
   begin_exchange(exchange);
   unsigned n = 0;
   for (std::int64_t row = simt::cluster_id(); row < s.rows; row += simt::cluster_count(), ++n) {
     const T* in = x + row * s.ld_in;
+    T* out = y + row * s.ld_out;
     const row_layout l = layout_of(in, s.cols);
+    const std::int64_t first_kept = l.head + std::int64_t{simt::cluster_rank()} * kept * per_vector<T>;
+    const int left = l.vectors - static_cast<int>(simt::cluster_rank()) * kept;
+    const int here = left < 0 ? 0 : left < kept ? left : kept;
+    if constexpr (Shared) {
+      if (n > 0) __syncthreads();  // the chunk of the row before has been read
+      if (threadIdx.x == 0) {
+        simt::barrier_arrive_expect(arrived, here * 16);
+        if (here > 0) simt::copy_chunk(chunk, in + first_kept, here * 16, arrived);
+      }
+    }
     const std::int64_t edge_col = row_share<T, 1, 1>::edge_col(l, place);
     const float edge = place < l.edges ? static_cast<float>(in[edge_col]) : -INFINITY;
     packed_share<T, Items> mine;
     running r = {fmaxf(-INFINITY, edge), 0.0f};  // the maximum leaves a NaN out, the sum does not
     r.d = exponential(edge - reference(r.m));
-    int first = 0;
+    int first = of_registers + place;
     for (;; first += Items * stride) {
-      mine.load(in, l, first + place, stride);
+      mine.load(in, l, first, stride);
       const float m = fmaxf(r.m, mine.largest());
       r = extend(r, m, mine.sum_of_exponentials(reference(m)));
-      if (l.vectors - first <= Items * stride) break;
+      if (l.vectors - (first - place) <= Items * stride) break;
+    }
+    packed_share<T, at_once> values;
+    if constexpr (Shared) {
+      simt::barrier_wait(arrived, n % 2);
+#pragma unroll 1
+      for (int v = threadIdx.x; v < here; v += at_once * threads) {
+        values.load(reinterpret_cast<const T*>(chunk), {0, here, 0}, v, threads);
+        const float m = fmaxf(r.m, values.largest());
+        r = extend(r, m, values.sum_of_exponentials(reference(m)));
+      }
     }
     const running of_warp = warp_merge<32>(r);
     if (n == 0) simt::cluster_wait();
     exchange.send(of_warp, threadIdx.x / 32, warps, n);
     const running all = exchange.receive(warps, n);
     const float scale = 1.0f / all.d;
-    T* out = y + row * s.ld_out;
     if (place < l.edges) out[edge_col] = static_cast<T>(exponential(edge - all.m) * scale);
-    mine.store(out, l, first + place, stride, all.m, scale);
-    for (first -= Items * stride; first >= 0; first -= Items * stride) {
-      mine.load(in, l, first + place, stride);
-      mine.store(out, l, first + place, stride, all.m, scale);
+    mine.store(out, l, first, stride, all.m, scale);
+    if constexpr (Shared) {
+#pragma unroll 1
+      for (int v = threadIdx.x; v < here; v += at_once * threads) {
+        values.load(reinterpret_cast<const T*>(chunk), {0, here, 0}, v, threads);
+        values.store(out + first_kept, {0, here, 0}, v, threads, all.m, scale);
+      }
+    }
+    for (first -= Items * stride; first >= of_registers; first -= Items * stride) {
+      mine.load(in, l, first, stride);
+      mine.store(out, l, first, stride, all.m, scale);
     }
   }
   if (n == 0) simt::cluster_wait();

@@ -62,8 +62,27 @@ void add_packed(std::vector<design<T>>& all, int parts) {
                    const auto threads =
                        static_cast<unsigned>(std::min<std::int64_t>(32 * warps, MostThreads));
                    const auto blocks = static_cast<unsigned>(std::min(s.rows, max_blocks / parts) * parts);
-                   simt::launch_cluster(softmax_packed<MostThreads, Items, Resident, T>, parts,
-                                        {blocks, threads, 0, queue}, x, y, s);
+                   simt::launch_cluster(softmax_packed<MostThreads, Items, Resident, false, T>, parts,
+                                        {blocks, threads, 0, queue}, x, y, s, 0);
+                 }});
+}
+
+/// One cluster a row. What its registers do not hold is in shared memory.
+template <int Threads, int Items, int Resident, class T>
+void add_shared(std::vector<design<T>>& all, int parts) {
+  constexpr std::int64_t most_kept = 200 * 1024 / 16;  // vectors a block
+  const std::int64_t held = std::int64_t{parts} * Threads * Items;  // vectors in registers
+  const std::int64_t most = (held + parts * most_kept) * per_vector<T>;
+  all.push_back({{"packed and shared", parameters(parts, Threads, Items, " R" + std::to_string(Resident)),
+                  held * per_vector<T> + 1, parts == most_parts ? 4 * most : most, 1, any},
+                 [=](const T* x, T* y, float*, const matrix_shape& s, simt::stream queue) {
+                   const std::int64_t beyond = s.cols / per_vector<T> - held;
+                   const std::int64_t kept =
+                       std::clamp<std::int64_t>((beyond + parts - 1) / parts, 0, most_kept);
+                   const auto blocks = static_cast<unsigned>(std::min(s.rows, max_blocks / parts) * parts);
+                   simt::launch_cluster(softmax_packed<Threads, Items, Resident, true, T>, parts,
+                                        {blocks, Threads, static_cast<std::size_t>(kept) * 16, queue}, x, y,
+                                        s, static_cast<int>(kept));
                  }});
 }
 
@@ -115,17 +134,18 @@ const std::vector<design<T>>& designs() {
       add_held<512, most, messages>(all, "held, messages", parts);
       add_ring<512, 2, 12, 0>(all, parts);
       add_ring<512, 2, 12, 3>(all, parts);
-      add_ring<512, 2, 12, 6>(all, parts);
-      add_ring<256, 2, 12, 3>(all, parts);
-      add_ring<256, 2, 12, 6>(all, parts);
-      add_ring<256, 4, 12, 4>(all, parts);
       add_ring<256, 4, 12, 6>(all, parts);
     }
     for (const int parts : {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16}) {
       add_packed<256, 8, 1024>(all, parts);
-      add_packed<512, 8, 1024>(all, parts);
-      add_packed<256, 4, 1536>(all, parts);
       add_packed<256, 4, 2048>(all, parts);
+    }
+    for (const int parts : {1, 2, 3, 4, 5, 6, 8, 10, 12, 16}) {
+      add_shared<256, 8, 1024>(all, parts);
+      add_shared<256, 4, 1536>(all, parts);
+      add_shared<512, 8, 1024>(all, parts);
+      add_shared<512, 4, 1536>(all, parts);
+      add_shared<1024, 8, 1024>(all, parts);
     }
     for (const int parts : {64, 128, 256}) {
       add_ahead<256, most>(all, parts);
