@@ -178,8 +178,7 @@ __global__ void __launch_bounds__(MostThreads, Resident / MostThreads)
     const std::int64_t edge_col = row_share<T, 1, 1>::edge_col(l, place);
     const float edge = place < l.edges ? static_cast<float>(in[edge_col]) : -INFINITY;
     packed_share<T, Items> mine;
-    running r = {fmaxf(-INFINITY, edge), 0.0f};  // the maximum leaves a NaN out, the sum does not
-    r.d = exponential(edge - reference(r.m));
+    running r = {-INFINITY, 0.0f};
     int first = of_registers + place;
     for (;; first += Items * stride) {
       mine.load(in, l, first, stride);
@@ -197,6 +196,8 @@ __global__ void __launch_bounds__(MostThreads, Resident / MostThreads)
         r = extend(r, m, values.sum_of_exponentials(reference(m)));
       }
     }
+    const float larger = fmaxf(r.m, edge);
+    r = extend(r, larger, exponential(edge - reference(larger)));  // last: nothing else waits for it
     const running of_warp = warp_merge<32>(r);
     if (n == 0) simt::cluster_wait();
     exchange.send(of_warp, threadIdx.x / 32, warps, n);
