@@ -240,6 +240,21 @@ inline cudaLaunchAttribute cluster_attribute(int blocks) {
   return a;
 }
 
+/// Launches a kernel that may begin before the one before it in the stream has ended, from the point on where
+/// all blocks of that one have called begin_next_launch() (programmatic dependent launch). It calls
+/// wait_for_last_launch() before it reads what that one writes. A plain launch before compute capability 9.0.
+template <class... P, class... A>
+void launch_early(void (*kernel)(P...), const geometry& g, A... args) {
+  if (noted_launches || most_cluster_blocks() == 0) return launch(kernel, g, args...);
+  cudaLaunchAttribute attribute{};
+  attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  attribute.val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchConfig_t c = launch_configuration(g);
+  c.attrs = &attribute;
+  c.numAttrs = 1;
+  launch_checked(c, g, kernel, static_cast<P>(args)...);
+}
+
 /// Launches clusters of `blocks` blocks; the grid is a multiple of that.
 template <class... P, class... A>
 void launch_cluster(void (*kernel)(P...), int blocks, const geometry& g, A... args) {

@@ -196,6 +196,12 @@ __device__ inline float exp2(float x) { return exp2f(x); }
 /// Here each block is a cluster of its own.
 inline int most_cluster_blocks() { return 0; }
 
+/// Launches a kernel that may begin before the one before it in the stream has ended; not here.
+template <class... P, class... A>
+void launch_early(void (*kernel)(P...), const geometry& g, A... args) {
+  launch(kernel, g, args...);
+}
+
 /// Launches clusters of one block.
 template <class... P, class... A>
 void launch_cluster(void (*kernel)(P...), int, const geometry& g, A... args) {

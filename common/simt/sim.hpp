@@ -233,6 +233,12 @@ inline float exp2(float x) { return ::exp2f(x); }
 /// most blocks of one; 0 if the device has no clusters.
 inline int most_cluster_blocks() { return configuration().cluster_blocks; }
 
+/// Launches a kernel that may begin before the one before it in the stream has ended; not here.
+template <class... P, class... A>
+void launch_early(void (*kernel)(P...), const geometry& g, A... args) {
+  launch(kernel, g, args...);
+}
+
 /// Launches clusters of `blocks` blocks; the grid is a multiple of that.
 template <class... P, class... A>
 void launch_cluster(void (*kernel)(P...), int blocks, const geometry& g, A... args) {

@@ -1,15 +1,18 @@
 #pragma once
-// A row over the blocks of a cluster, which exchange maximum and sum through each other's shared memory.
-// Moves, in elements: reads MN, writes MN; columns that the cluster cannot hold are read twice.
-#include "kernels/row_share.cuh"
+// A row over the blocks of a cluster, each of which keeps its part in registers and in shared memory. Moves,
+// in elements: reads MN, writes MN; columns that the cluster cannot hold are read twice.
+#include <algorithm>
+#include <limits>
+
+#include "exchange.cuh"
+#include "kernels/packed_share.cuh"
 #include "numerics/shape.hpp"
+#include "simt/async.hpp"
 #include "simt/simt.hpp"
 #include "split_plan.hpp"
 
 namespace softmax {
 namespace {
-
-constexpr std::int64_t max_blocks = 1 << 15;  // many times what any GPU holds; further rows are looped over
 
 /// Cuts a row into the elements before the first multiple of 16 bytes, whole vectors, and the rest.
 template <class T>
@@ -21,63 +24,108 @@ __device__ row_layout layout_of(const T* in, std::int64_t cols) {
   return {head, vectors, static_cast<int>(cols - std::int64_t{vectors} * per_vector<T>)};
 }
 
-/// Merges one state of each thread of the cluster. Takes part: every thread. Valid on: every thread. Barriers
-/// of the cluster: the second half of one that was begun before, and one.
-template <int WarpSize>
-__device__ running cluster_merge(running r) {
-  __shared__ running partial[most_threads / WarpSize * most_parts];
-  const int warps = blockDim.x / WarpSize, warp = threadIdx.x / WarpSize, lane = threadIdx.x % WarpSize;
-  r = warp_merge<WarpSize>(r);
-  simt::cluster_wait();  // every block has begun, and has read the states of the row before
-  if (lane < simt::cluster_blocks())
-    simt::store_pair(&partial[simt::cluster_rank() * warps + warp], lane, r.m, r.d);
-  simt::cluster_arrive();
-  simt::cluster_wait();  // every block has the states of every warp
-  r = {-INFINITY, 0.0f};
-#pragma unroll 1
-  for (int k = lane; k < warps * simt::cluster_blocks(); k += WarpSize) r = merge(r, partial[k]);
-  return warp_merge<WarpSize>(r);
-}
-
-/// y[row] = softmax of x[row], by the blocks of a cluster. Each thread keeps its last Items vectors; what
-/// came before is loaded again, last first, as the cache keeps what was read last.
-template <int WarpSize, int Items, rows_lie Lie, class T>
-__global__ void __launch_bounds__(most_threads) softmax_cluster(const T* x, T* y, matrix_shape s) {
+/// y[row] = softmax of x[row], by cluster number `row`. The first vectors of the row, `kept` a block, are
+/// copied to shared memory; of the others each thread keeps Items in registers. Where that is not the whole
+/// row, threads take several trips, and load again what came before the last one, last first, as the cache
+/// keeps what was read last.
+template <int WarpSize, int Items, bool Shared, rows_lie Lie, class T>
+__global__ void __launch_bounds__(most_cluster_threads, Items == 8 ? 4 : 6)
+    softmax_cluster(const T* x, T* y, matrix_shape s, int kept) {
   if constexpr (!simt::clusters_here) return;  // never launched there
-  const int parts = simt::cluster_blocks(), stride = parts * blockDim.x;
-  const int place = simt::cluster_rank() * blockDim.x + threadIdx.x;
-  for (std::int64_t row = simt::cluster_id(); row < s.rows; row += simt::cluster_count()) {
-    simt::cluster_arrive();  // waited for in cluster_merge
-    const row_layout l = layout_of(x + row * s.ld_in, s.cols);
-    row_share<T, Items, 1> mine;
-    running r = {-INFINITY, 0.0f};
-    int first = 0;
-    for (;; first += Items * stride) {
-      mine.load(x + row * s.ld_in, l, first + place, stride);
-      const float m = fmaxf(r.m, mine.largest());
-      r = {m, r.d * exponential(r.m - reference(m)) + mine.exponentials(reference(m))};
-      if (l.vectors - first <= Items * stride) break;
+  __shared__ messages<most_cluster_threads / WarpSize * most_parts> exchange;
+  __shared__ simt::transaction_barrier copied;
+  const int threads = blockDim.x, warps = threads / WarpSize, blocks = simt::cluster_blocks();
+  const int rank = simt::cluster_rank(), place = rank * threads + threadIdx.x, stride = blocks * threads;
+  const T* in = x + simt::cluster_id() * s.ld_in;
+  T* out = y + simt::cluster_id() * s.ld_out;
+  const row_layout l = layout_of(in, s.cols);
+  const T* vectors = in + l.head;
+  T* results = out + l.head;
+
+  // What is kept in shared memory arrives by itself, while registers are loaded.
+  auto* chunk = simt::dynamic_shared<simt::vector16>();
+  const int begin = Shared ? rank * kept : 0, left = l.vectors - begin;
+  const int here = !Shared || left < 0 ? 0 : left < kept ? left : kept;
+  if (threadIdx.x == 0) {
+    exchange.expect(warps * blocks);
+    if constexpr (Shared) {
+      simt::barrier_init(copied, 1);
+      simt::barrier_publish();
+      simt::barrier_arrive_expect(copied, here * 16);
+      if (here > 0) simt::copy_chunk(chunk, vectors + std::int64_t{begin} * per_vector<T>, here * 16, copied);
     }
-    const running all = cluster_merge<WarpSize>(r);
-    mine.template store<Lie>(y + row * s.ld_out, l, first + place, stride,
-                             exponential(r.m - all.m) * (1.0f / all.d));
-    for (first -= Items * stride; first >= 0; first -= Items * stride) {
-      mine.load(x + row * s.ld_in, l, first + place, stride);
-      mine.exponentials(all.m);
-      mine.template store<Lie>(y + row * s.ld_out, l, first + place, stride, 1.0f / all.d);
+  }
+  simt::sync_warp();
+  simt::cluster_arrive_relaxed();  // waited for below, when the loads are under way
+
+  const std::int64_t edge_col = row_share<T, 1, 1>::edge_col(l, place);
+  const float edge = place < l.edges ? static_cast<float>(in[edge_col]) : -INFINITY;
+  packed_share<T, Items> mine;
+  running r = {-INFINITY, 0.0f};
+  const int first = Shared ? blocks * kept : 0;  // vector of the registers
+  int trip = first;
+  for (;; trip += Items * stride) {
+    mine.load(vectors, l.vectors, trip + place, stride);
+    r = mine.add_to(r);
+    if (l.vectors - trip <= Items * stride) break;
+  }
+  simt::cluster_wait();  // every block has begun, and can be sent to
+  packed_share<T, Items / 4> taken;
+  if constexpr (Shared) {
+    simt::barrier_wait(copied, 0);
+#pragma unroll 1
+    for (int v = threadIdx.x; v < here; v += Items / 4 * threads) {
+      taken.load(reinterpret_cast<const T*>(chunk), here, v, threads);
+      r = taken.add_to(r);
     }
+  }
+  const float m = fmaxf(r.m, edge);  // leaves a NaN out, which the sum does not
+  r = extend(r, m, exponential(edge - reference(m)));
+
+  const int warp = threadIdx.x / WarpSize, lane = threadIdx.x % WarpSize;
+  exchange.send(warp_merge<WarpSize>(r), lane, warp, warps);
+  const running all = exchange.template receive<WarpSize>(lane, warps * blocks);
+
+  const float scale = 1.0f / all.d;
+  if (place < l.edges) out[edge_col] = static_cast<T>(exponential(edge - all.m) * scale);
+  mine.template store<Lie>(results, l.vectors, trip + place, stride, all.m, scale);
+  if constexpr (Shared) {
+#pragma unroll 1
+    for (int v = threadIdx.x; v < here; v += Items / 4 * threads) {
+      taken.load(reinterpret_cast<const T*>(chunk), here, v, threads);
+      taken.template store<Lie>(results + std::int64_t{begin} * per_vector<T>, here, v, threads, all.m,
+                                scale);
+    }
+  }
+  for (trip -= Items * stride; trip >= first; trip -= Items * stride) {
+    mine.load(vectors, l.vectors, trip + place, stride);
+    mine.template store<Lie>(results, l.vectors, trip + place, stride, all.m, scale);
   }
 }
 
-/// Launches clusters of plan.parts blocks, one a row.
-template <int WarpSize, int Items, class T>
+/// Launches clusters of plan.parts blocks, one a row; for more rows than a grid has clusters, several times.
+template <int WarpSize, int Items, bool Shared, class T>
 void launch_cluster(const split_plan& plan, const T* x, T* y, const matrix_shape& s, simt::stream queue) {
-  const std::int64_t most = max_blocks / plan.parts;
-  const auto blocks = static_cast<unsigned>((s.rows < most ? s.rows : most) * plan.parts);
   const auto kernel = how_rows_lie(x, y, s) == rows_lie::apart
-                          ? softmax_cluster<WarpSize, Items, rows_lie::apart, T>
-                          : softmax_cluster<WarpSize, Items, rows_lie::alike, T>;
-  simt::launch_cluster(kernel, plan.parts, {blocks, static_cast<unsigned>(plan.threads), 0, queue}, x, y, s);
+                          ? softmax_cluster<WarpSize, Items, Shared, rows_lie::apart, T>
+                          : softmax_cluster<WarpSize, Items, Shared, rows_lie::alike, T>;
+  const std::int64_t most = std::numeric_limits<std::int32_t>::max() / plan.parts;
+  for (std::int64_t row = 0; row < s.rows; row += most) {
+    const auto blocks = static_cast<unsigned>(std::min(s.rows - row, most) * plan.parts);
+    const auto threads = static_cast<unsigned>(plan.threads);
+    simt::launch_cluster(kernel, plan.parts,
+                         {blocks, threads, static_cast<std::size_t>(plan.kept) * 16, queue},
+                         x + row * s.ld_in, y + row * s.ld_out, s, plan.kept);
+  }
+}
+
+/// y = softmax of each row of x.
+template <int WarpSize, class T>
+void softmax_in_clusters(const T* x, T* y, const matrix_shape& s, simt::stream queue) {
+  const split_plan plan = cluster_plan(s, sizeof(T));
+  if (plan.kept > 0) return launch_cluster<WarpSize, 8, true>(plan, x, y, s, queue);
+  if (plan.items == 8) return launch_cluster<WarpSize, 8, false>(plan, x, y, s, queue);
+  launch_cluster<WarpSize, 4, false>(plan, x, y, s, queue);
 }
 
 }  // namespace

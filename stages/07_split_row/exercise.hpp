@@ -15,12 +15,12 @@ const exercise_info& this_exercise() {
       .holder_of =
           [](const exercise_case& c, std::int64_t row, std::int64_t col) {
             const vector_column v = in_vectors(c, row, col);
-            const int threads = row_threads(c), items = held_values / elements_a_vector(c.type);
+            const int threads = row_threads(c), items = part_values / elements_a_vector(c.type);
             return holder{v.number % threads, v.edge ? 0 : v.number / threads / items};
           },
       .part_threads = [](const exercise_case& c) { return part_threads(c.shape); },
       .padded = [](const exercise_case& c) { return c.shape.cols; },
-      .batch = held_values,
+      .batch = part_values,
       .launches =
           [](const exercise_case& c) {
             const std::int64_t blocks = c.shape.rows * parts_of(c.shape);

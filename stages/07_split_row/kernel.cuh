@@ -6,11 +6,14 @@
 #include "cluster.cuh"
 #include "kernels/row_share.cuh"
 #include "numerics/shape.hpp"
+#include "simt/async.hpp"
 #include "simt/simt.hpp"
 #include "split_plan.hpp"
 
 namespace softmax {
 namespace {
+
+constexpr std::int64_t max_blocks = 1 << 15;  // many times what any GPU holds; further rows are looped over
 
 //! [kernel]
 /// partial[row][part] = maximum and sum of that part of x[row]. Block (row, part) takes every parts-th piece
@@ -18,6 +21,7 @@ namespace {
 template <int WarpSize, int Items, class T>
 __global__ void __launch_bounds__(most_part_threads)
     reduce_parts(const T* x, running* partial, matrix_shape s) {
+  simt::begin_next_launch();  // as soon as there is room, with what it can do before this one has ended
   const int stride = gridDim.y * blockDim.x, place = blockIdx.y * blockDim.x + threadIdx.x;
   int turn = 0;
   for (std::int64_t row = blockIdx.x; row < s.rows; row += gridDim.x, turn = 1 - turn) {
@@ -48,17 +52,21 @@ __global__ void __launch_bounds__(most_part_threads)
   for (std::int64_t row = blockIdx.x; row < s.rows; row += gridDim.x, turn = 1 - turn) {
     const T* in = x + row * s.ld_in;
     const row_layout l = layout_of(in, s.cols);
+    row_share<T, Items, 1> mine;
+    mine.load(in, l, place, stride);
+    simt::wait_for_last_launch();  // for the states
     // exercise b: the states of all parts of this row, one a thread, merged; starts as
     // `const running all = partial[row * gridDim.y + blockIdx.y];`
     running all = {-INFINITY, 0.0f};
     if (threadIdx.x < gridDim.y) all = partial[row * gridDim.y + threadIdx.x];
     all = block_merge<WarpSize>(warp_merge<WarpSize>(all), turn);
     // end
-    for (int first = 0; first == 0 || first < l.vectors; first += Items * stride) {
-      row_share<T, Items, 1> mine;
-      mine.load(in, l, first + place, stride);
+    for (int first = 0;;) {
       mine.exponentials(all.m);
       mine.template store<Lie>(y + row * s.ld_out, l, first + place, stride, 1.0f / all.d);
+      first += Items * stride;
+      if (first >= l.vectors) break;
+      mine.load(in, l, first + place, stride);
     }
   }
 }
@@ -75,7 +83,7 @@ void launch_parts(int parts, const T* x, T* y, float* workspace, const matrix_sh
   const auto normalise = how_rows_lie(x, y, s) == rows_lie::apart
                              ? normalise_parts<WarpSize, Items, rows_lie::apart, T>
                              : normalise_parts<WarpSize, Items, rows_lie::alike, T>;
-  simt::launch(normalise, {grid, threads, 0, queue}, x, y, partial, s);
+  simt::launch_early(normalise, {grid, threads, 0, queue}, x, y, partial, s);
 }
 
 /// y = softmax of each row of x. workspace holds a maximum and a sum for each part of each row; where there
@@ -83,10 +91,9 @@ void launch_parts(int parts, const T* x, T* y, float* workspace, const matrix_sh
 template <int WarpSize, class T>
 void softmax(const T* x, T* y, float* workspace, const matrix_shape& s, simt::stream queue) {
   if (s.rows == 0 || s.cols == 0) return;
-  constexpr int items = held_values / per_vector<T>;
   if (simt::most_cluster_blocks() >= most_parts && (!beyond_clusters(s) || !workspace))
-    return launch_cluster<WarpSize, items>(cluster_plan(s, sizeof(T)), x, y, s, queue);
-  launch_parts<WarpSize, items>(parts_of(s), x, y, workspace, s, queue);
+    return softmax_in_clusters<WarpSize>(x, y, s, queue);
+  launch_parts<WarpSize, part_values / per_vector<T>>(parts_of(s), x, y, workspace, s, queue);
 }
 
 }  // namespace

@@ -27,19 +27,21 @@ const stage_info& this_stage() {
             // and the few elements beside them are left out.
             const split_plan plan = cluster_plan(s, size_of(t));
             const std::int64_t in_a_vector = 16 / static_cast<std::int64_t>(size_of(t));
-            const std::int64_t held = std::int64_t{plan.parts} * plan.threads * held_values;
-            const std::int64_t trips = divided_up(s.cols / in_a_vector, held / in_a_vector);
-            const std::int64_t again = trips > 1 ? (trips - 1) * held : 0;
+            const std::int64_t held = std::int64_t{plan.parts} * plan.threads * plan.items;
+            const std::int64_t vectors = s.cols / in_a_vector - std::int64_t{plan.parts} * plan.kept;
+            const std::int64_t trips = divided_up(vectors, held);
+            const std::int64_t again = trips > 1 ? (trips - 1) * held * in_a_vector : 0;
             stage.launches = {{.kernel = "softmax_cluster",
                                .reads_storage = {.mn = 1, .m = again},
                                .writes_storage = {.mn = 1}}};
           },
-      // A thread adds 32 values and an edge at a time and may rescale its sum after each 32, an exponential
-      // and two products; lanes and at most 512 warps are merged.
+      // A thread adds 64 values or less at a time, and may rescale its sum after each 16 or more, an
+      // exponential and two products; then an edge; lanes and at most 256 warps are merged.
       .sum_depth =
           [](const matrix_shape& s) {
-            const double times = std::ceil(static_cast<double>(s.cols) / (32.0 * most_part_threads)) + 1;
-            return 40 + 5 * times + 2 * 6 * 6 + 16;
+            const double times =
+                std::ceil(static_cast<double>(s.cols) / (double{part_values} * most_part_threads)) + 2;
+            return 72 + 5 * times + 2 * 6 * 6 + 16;
           },
       .exponent_roundings = 2.5,  // the difference, its product with log2(e), and log2(e) itself
       .bits_depend_on_rows = true,  // as the number of parts does
