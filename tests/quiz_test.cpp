@@ -399,12 +399,12 @@ const std::map<std::string, std::function<finding(const gpu_facts&)>>& experimen
          return number(256 / warps);
        }},
       {"parts-of-a-row",
-       [](const gpu_facts& gpu) { return number(launch("07", 4, 131072, gpu)["grid"].get<double>() / 4); }},
+       [](const gpu_facts& gpu) { return number(launch("07", 4, 65536, gpu)["grid"].get<double>() / 4); }},
       {"states-read",
        [](const gpu_facts& gpu) {
-         const auto l = launch("07", 4, 131072, gpu, 1);
+         const auto l = launch("07", 4, 65536, gpu, 1);
          REQUIRE(l["kernel"] == "normalise_parts");
-         return number(l["global_load"]["bytes"].get<double>() / 4 - 131072 * 4);
+         return number(l["global_load"]["bytes"].get<double>() / 4 - 65536 * 4);
        }},
       {"both-masked",
        [](const gpu_facts&) {
@@ -418,10 +418,10 @@ const std::map<std::string, std::function<finding(const gpu_facts&)>>& experimen
        }},
       {"held-by-a-cluster",
        [](const gpu_facts&) {
-         std::int64_t held = 0;  // by the plan for many rows, whose blocks hold the whole row if they can
+         std::int64_t held = 0;  // by the plan for many rows, whose blocks keep the whole row if they can
          for (std::int64_t cols = 1024; cols <= 1 << 20; cols += 1024) {
            const split_plan p = cluster_plan({1000, cols, cols, cols}, 4);
-           if (std::int64_t{p.parts} * p.threads * held_values >= cols) held = cols;
+           if (std::int64_t{p.parts} * (p.threads * p.items + p.kept) * 4 >= cols) held = cols;
          }
          return number(static_cast<double>(held));
        }},
@@ -429,7 +429,7 @@ const std::map<std::string, std::function<finding(const gpu_facts&)>>& experimen
        [](const gpu_facts&) {
          std::set<std::pair<int, int>> arrived;  // at one block, from (block, warp)
          for (int block = 0; block < 8; ++block)
-           for (int thread = 0; thread < 512; ++thread) arrived.insert({block, thread / 32});
+           for (int thread = 0; thread < 256; ++thread) arrived.insert({block, thread / 32});
          return number(static_cast<double>(arrived.size()));
        }},
       {"alone-or-among-others",

@@ -71,8 +71,20 @@ inline constexpr simt::index_triple<simt::grid_size_x, simt::grid_size_y, simt::
 namespace simt {
 inline namespace sim {
 
-using half = Eigen::half;
-using bfloat16 = Eigen::bfloat16;
+/// A 16-bit number of Eigen's. Its conversion reads the bits as an integer: as an argument of a function that is
+/// not inlined, the compiler would load the object without telling the simulator.
+template <class Number>
+struct small_float : Number {
+  small_float() = default;
+  explicit small_float(float value) : Number(value) {}
+  [[gnu::always_inline]] operator float() const {
+    std::uint16_t bits;
+    __builtin_memcpy(&bits, this, sizeof bits);
+    return static_cast<float>(Eigen::numext::bit_cast<Number>(bits));
+  }
+};
+using half = small_float<Eigen::half>;
+using bfloat16 = small_float<Eigen::bfloat16>;
 
 enum class status { success, out_of_memory, invalid_value, invalid_configuration };
 inline constexpr status success = status::success;

@@ -73,13 +73,13 @@ std::map<std::string, double> quiz_facts(const gpu_facts& gpu) {
   f["rows_a_block_32"] = 128 / (32 * 4 / 16);
   f["blocks_wanted"] = 2 * 132;
   f["parts_by_blocks"] = f["blocks_wanted"] / 4;
-  f["parts_4_131072"] = 131072 / 4096;
+  f["parts_4_65536"] = 65536 / 2048;
   f["states_written_32"] = 32 * 8;
   f["states_read_32"] = 32 * 32 * 8;
-  f["columns_held"] = 16 * 512 * 32;
-  f["columns_held_block"] = 512 * 32;
-  f["columns_held_1024"] = 16 * 1024 * 32;
-  f["states_warps"] = 512 / 32;
+  f["columns_held_block"] = 256 * 8 * 4 + 200 * 1024 / 4;
+  f["columns_held"] = 16 * f["columns_held_block"];
+  f["columns_held_registers"] = 16 * 256 * 8 * 4;
+  f["states_warps"] = 256 / 32;
   f["states_blocks"] = 8;
   f["states_cluster"] = f["states_blocks"] * f["states_warps"];
   return f;

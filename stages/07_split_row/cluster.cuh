@@ -59,7 +59,8 @@ __global__ void __launch_bounds__(most_cluster_threads, Items == 8 ? 4 : 6)
   simt::cluster_arrive_relaxed();  // waited for below, when the loads are under way
 
   const std::int64_t edge_col = row_share<T, 1, 1>::edge_col(l, place);
-  const float edge = place < l.edges ? static_cast<float>(in[edge_col]) : -INFINITY;
+  float edge = -INFINITY;
+  if (place < l.edges) edge = static_cast<float>(in[edge_col]);
   packed_share<T, Items> mine;
   running r = {-INFINITY, 0.0f};
   const int first = Shared ? blocks * kept : 0;  // vector of the registers

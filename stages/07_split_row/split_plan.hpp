@@ -28,13 +28,15 @@ inline std::int64_t divided_up(std::int64_t a, std::int64_t b) { return (a + b -
 inline split_plan cluster_plan(const matrix_shape& s, std::size_t element_bytes) {
   constexpr std::int64_t few_rows = 160, most_kept = 200 * 1024 / 16;
   const std::int64_t vectors = s.cols * static_cast<std::int64_t>(element_bytes) / 16;
-  const int items = s.rows <= few_rows && vectors <= 16384 ? 4 : 8;
-  const std::int64_t parts = vectors > 16384 ? 16 : vectors > 4096 ? 8 : vectors > 2048 ? 4 : 1;
-  const std::int64_t a_block = divided_up(vectors, parts), held = std::int64_t{items} * most_cluster_threads;
+  const bool few = s.rows <= few_rows && vectors <= 16384;
+  const std::int64_t half = few ? vectors : divided_up(vectors, 2);
+  const std::int64_t parts = half > 8192 ? 16 : half > 2048 ? 8 : half > 1024 ? 4 : 1, items = few ? 4 : 8;
+  const std::int64_t a_block = divided_up(vectors, parts);
   const std::int64_t threads =
-      std::clamp<std::int64_t>(divided_up(a_block, items * 64) * 64, 64, most_cluster_threads);
-  const std::int64_t kept = std::clamp<std::int64_t>(a_block - held, 0, most_kept);
-  return {static_cast<int>(parts), static_cast<int>(threads), items, static_cast<int>(kept)};
+      std::min<std::int64_t>(divided_up(a_block, items * 64) * 64, most_cluster_threads);
+  const std::int64_t kept = std::clamp<std::int64_t>(a_block - items * most_cluster_threads, 0, most_kept);
+  return {static_cast<int>(parts), static_cast<int>(std::max<std::int64_t>(threads, 64)),
+          static_cast<int>(items), static_cast<int>(kept)};
 }
 
 /// Very few and very wide rows: more blocks than a cluster has, in two launches, are faster even where there
