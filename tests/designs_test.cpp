@@ -41,17 +41,29 @@ std::vector<std::int64_t> widths(std::int64_t unit, std::int64_t most) {
   return all;
 }
 
+/// With Taken, `clusters` take the rows from a counter.
+template <int Threads, int Items, int Slots, int Held, bool Taken, class T>
+void check_ring(int parts, unsigned clusters, std::int64_t rows, std::int64_t cols) {
+  INFO(clusters << " clusters of " << parts << (Taken ? ", rows taken" : ""));
+  const memory<unsigned> taken(1);
+  const unsigned none = 0;
+  SIMT_CHECK(simt::copy_to_device(taken.get(), &none, sizeof none));
+  check<T>(rows, cols, cols + 3, [&](const T* x, T* y, const matrix_shape& s) {
+    const auto blocks = clusters * static_cast<unsigned>(parts);
+    constexpr std::size_t bytes = std::size_t{Slots} * Threads * Items * 16;
+    simt::launch_cluster(softmax_ring<Threads, Items, Slots, Held, Taken, T>, parts,
+                         {blocks, Threads + 32, bytes}, x, y, s, Taken ? taken.get() : nullptr);
+  });
+}
+
 template <int Threads, int Items, int Slots, int Held, class T>
 void check_ring(int parts) {
-  constexpr std::size_t bytes = std::size_t{Slots} * Threads * Items * 16;
   constexpr std::int64_t chunk = Threads * Items * per_vector<T>;
   for (const std::int64_t cols : widths(chunk, chunk * parts * 3 * (Slots + Held) + 1))
-    for (const unsigned clusters : {1u, 2u})
-      check<T>(5, cols, cols + 3, [&](const T* x, T* y, const matrix_shape& s) {
-        const auto blocks = clusters * static_cast<unsigned>(parts);
-        simt::launch_cluster(softmax_ring<Threads, Items, Slots, Held, T>, parts,
-                             {blocks, Threads + 32, bytes}, x, y, s);
-      });
+    for (const unsigned clusters : {1u, 2u}) {
+      check_ring<Threads, Items, Slots, Held, false, T>(parts, clusters, 5, cols);
+      check_ring<Threads, Items, Slots, Held, true, T>(parts, clusters, 5, cols);
+    }
 }
 
 /// `kernel` holds `held` elements in each block.
@@ -86,6 +98,20 @@ TEMPLATE_TEST_CASE("a ring of chunks", "[designs]", float, simt::bfloat16) {
   check_ring<64, 2, 3, 0, TestType>(parts);
   check_ring<32, 1, 4, 2, TestType>(parts);
   check_ring<64, 1, 3, 5, TestType>(parts);
+}
+
+/// More rows than a cluster has places to be told them, of a few chunks each and of none.
+TEMPLATE_TEST_CASE("a ring whose rows are taken", "[designs]", float, simt::bfloat16) {
+  const settings_guard guard(32, most_parts);
+  const int parts = GENERATE(1, 2, 16);
+  constexpr std::int64_t chunk = 32 * per_vector<TestType>;
+  for (const std::int64_t cols :
+       {std::int64_t{1}, parts * chunk - 1, 5 * parts * chunk + 3, 9 * parts * chunk})
+    for (const unsigned clusters : {1u, 3u}) {
+      check_ring<32, 1, 4, 2, true, TestType>(parts, clusters, 100, cols);
+      check_ring<32, 1, 16, 0, true, TestType>(parts, clusters, 100, cols);
+    }
+  check_ring<32, 1, 4, 2, true, TestType>(parts, 3, 2, chunk);  // a cluster too many
 }
 
 TEMPLATE_TEST_CASE("a row in the registers of a cluster", "[designs]", float, simt::bfloat16) {

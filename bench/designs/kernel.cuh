@@ -86,9 +86,9 @@ void add_shared(std::vector<design<T>>& all, int parts) {
                  }});
 }
 
-/// As many clusters as fit, which stay.
-template <int Threads, int Items, int Slots, int Held, class T>
-void add_ring(std::vector<design<T>>& all, int parts) {
+/// As many clusters as fit, which stay. With Taken, each takes the next row when it has room for it.
+template <int Threads, int Items, int Slots, int Held, bool Taken, class T>
+void add_ring_with(std::vector<design<T>>& all, int parts) {
   constexpr std::size_t bytes = std::size_t{Slots} * Threads * Items * 16;
   const std::int64_t of_registers = std::int64_t{parts} * Threads * Items * Held * per_vector<T>;
   const std::int64_t of_ring = std::int64_t{parts} * Threads * Items * Slots * per_vector<T>;
@@ -96,24 +96,35 @@ void add_ring(std::vector<design<T>>& all, int parts) {
   // have nothing to load ahead.
   const std::int64_t kept = of_registers + of_ring;
   all.push_back(
-      {{"ring", parameters(parts, Threads, Items, " S" + std::to_string(Slots) + " H" + std::to_string(Held)),
+      {{Taken ? "ring, rows taken" : "ring",
+        parameters(parts, Threads, Items, " S" + std::to_string(Slots) + " H" + std::to_string(Held)),
         kept / 8 + 1, 2 * kept, 128, any},
-       [=](const T* x, T* y, float*, const matrix_shape& s, simt::stream queue) {
-         const auto kernel = softmax_ring<Threads, Items, Slots, Held, T>;
+       [=](const T* x, T* y, float* workspace, const matrix_shape& s, simt::stream queue) {
+         auto* taken = reinterpret_cast<unsigned*>(workspace);
+         if constexpr (Taken) SIMT_CHECK(cudaMemsetAsync(taken, 0, sizeof *taken, queue));
+         const auto kernel = softmax_ring<Threads, Items, Slots, Held, Taken, T>;
          const std::int64_t fit = clusters_that_fit(kernel, parts, Threads + 32, bytes);
          const auto blocks = static_cast<unsigned>(std::min(s.rows, fit) * parts);
-         simt::launch_cluster(kernel, parts, {blocks, Threads + 32, bytes, queue}, x, y, s);
+         simt::launch_cluster(kernel, parts, {blocks, Threads + 32, bytes, queue}, x, y, s, taken);
        }});
 }
 
-/// Two launches, the second begun early.
+template <int Threads, int Items, int Slots, int Held, class T>
+void add_ring(std::vector<design<T>>& all, int parts) {
+  add_ring_with<Threads, Items, Slots, Held, false>(all, parts);
+  add_ring_with<Threads, Items, Slots, Held, true>(all, parts);
+}
+
+/// Two launches, the second begun early. Few rows may want more parts than hold them. One thread of a block
+/// takes the state of a part, so there are no more parts than threads.
 template <int Threads, int Items, class T>
 void add_ahead(std::vector<design<T>>& all, int parts) {
+  if (parts > Threads) return;
   const std::int64_t held = std::int64_t{parts} * Threads * Items * per_vector<T>;
   all.push_back(
       {{"two launches, the second ahead",
         "P" + std::to_string(parts) + " T" + std::to_string(Threads) + " I" + std::to_string(Items),
-        held / 4 + 1, held, 1, 8},
+        held / 8 + 1, held, 1, 8},
        [=](const T* x, T* y, float* workspace, const matrix_shape& s, simt::stream queue) {
          const dim3 grid(static_cast<unsigned>(s.rows), static_cast<unsigned>(parts));
          auto* partial = reinterpret_cast<running*>(workspace);
@@ -135,6 +146,7 @@ const std::vector<design<T>>& designs() {
       add_ring<512, 2, 12, 0>(all, parts);
       add_ring<512, 2, 12, 3>(all, parts);
       add_ring<256, 4, 12, 6>(all, parts);
+      add_ring<256, 4, 12, 4>(all, parts);
     }
     for (const int parts : {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16}) {
       add_packed<256, 8, 1024>(all, parts);
@@ -147,9 +159,12 @@ const std::vector<design<T>>& designs() {
       add_shared<512, 4, 1536>(all, parts);
       add_shared<1024, 8, 1024>(all, parts);
     }
-    for (const int parts : {64, 128, 256}) {
-      add_ahead<256, most>(all, parts);
+    for (const int parts : {16, 32, 64, 128, 256}) {
+      if (parts >= 64) add_ahead<256, most>(all, parts);
       add_ahead<256, most / 2>(all, parts);
+      add_ahead<256, most / 4>(all, parts);
+      add_ahead<128, most / 2>(all, parts);
+      add_ahead<128, most / 4>(all, parts);
     }
     return all;
   }();

@@ -10,6 +10,7 @@
 #include "numerics/shape.hpp"
 #include "simt/async.hpp"
 #include "simt/simt.hpp"
+#include "taken.cuh"
 
 namespace softmax {
 namespace {
@@ -45,38 +46,53 @@ struct row_part {
 /// y[row] = softmax of x[row] by the blocks of a cluster. Threads compute, 32 more load. A chunk is Threads *
 /// Items vectors, a ring has Slots of them, in dynamic shared memory. The first Held chunks of a row go on to
 /// registers, so that their slots are free for the next row at once; what the registers do not hold stays in
-/// the ring until its result is stored.
-template <int Threads, int Items, int Slots, int Held, class T>
+/// the ring until its result is stored. With Taken, clusters take their rows from the counter `taken`, which
+/// has to be 0 and is good for 2^31 rows; without, each has every so many, and `taken` is not used.
+template <int Threads, int Items, int Slots, int Held, bool Taken, class T>
 __global__ void __launch_bounds__(Threads + 32, Threads* Items* Slots <= 6144 ? 2 : 1)
-    softmax_ring(const T* x, T* y, matrix_shape s) {
+    softmax_ring(const T* x, T* y, matrix_shape s, unsigned* taken) {
   if constexpr (!simt::clusters_here) return;
   constexpr int warps = Threads / 32, chunk_vectors = Threads * Items;
   using part = row_part<T, chunk_vectors>;
   auto* ring = simt::dynamic_shared<simt::vector16>();
   __shared__ simt::transaction_barrier full[Slots], empty[Slots];
   __shared__ messages<warps * most_parts> exchange;
+  __shared__ taken_rows<Slots> rows;
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   const std::int64_t rows_apart = simt::cluster_count(), parts = simt::cluster_blocks();
-  if (threadIdx.x == 0)
+  if (threadIdx.x == 0) {
     for (int k = 0; k < Slots; ++k) {
       simt::barrier_init(full[k], 1);
       simt::barrier_init(empty[k], warps);
     }
+    if constexpr (Taken) rows.init();
+  }
   begin_exchange(exchange);
   simt::cluster_wait();
 
   const auto part_vectors = static_cast<int>((s.cols / per_vector<T> + parts - 1) / parts);
-  const int chunks = (part_vectors + chunk_vectors - 1) / chunk_vectors;
+  // A row without a vector has an empty chunk, or nothing would hold those back who load and take rows.
+  const int chunks = part_vectors > 0 ? (part_vectors + chunk_vectors - 1) / chunk_vectors : 1;
   const int ringed = chunks > Held ? chunks - Held : 0;  // chunks that the registers do not hold
   const int reloaded = ringed > Slots ? ringed - Slots : 0;  // and the ring neither
 
+  const auto after = [&](std::int64_t row, unsigned n) {  // the n-th
+    if constexpr (Taken)
+      return rows.receive(n);
+    else
+      return row + rows_apart;
+  };
+  unsigned q = 0, n = 0;  // chunks and rows so far
+
   if (warp == warps) {  // loads
     if (lane > 0) return;
-    unsigned q = 0;  // chunks so far
-    for (std::int64_t row = simt::cluster_id(); row < s.rows; row += rows_apart) {
+    row_taker taker(rows, Taken && simt::cluster_rank() == 0 ? taken : nullptr, chunks + reloaded);
+    for (std::int64_t row = simt::cluster_id(); row < s.rows; row = after(row, n++)) {
       const T* in = x + row * s.ld_in;
       const part mine(in, s.cols, part_vectors);
+      if constexpr (Taken) rows.expect(n);
       for (int k = 0; k < chunks + reloaded; ++k, ++q) {
+        taker.step(k, n);
         const int chunk = k < chunks ? k : k - chunks + Held, bytes = mine.in_chunk(chunk) * 16;
         simt::barrier_wait(empty[q % Slots], q / Slots % 2 ^ 1);
         simt::barrier_arrive_expect(full[q % Slots], bytes);
@@ -87,7 +103,6 @@ __global__ void __launch_bounds__(Threads + 32, Threads* Items* Slots <= 6144 ? 
     return;
   }
 
-  unsigned q = 0, n = 0;  // chunks and rows so far
   const auto load = [&](auto& values, const part& mine, int chunk) {
     simt::barrier_wait(full[q % Slots], q / Slots % 2);
     values.load(reinterpret_cast<const T*>(ring + q % Slots * chunk_vectors), {0, mine.in_chunk(chunk), 0},
@@ -97,7 +112,7 @@ __global__ void __launch_bounds__(Threads + 32, Threads* Items* Slots <= 6144 ? 
     simt::sync_warp();
     if (lane == 0) simt::barrier_arrive(empty[q % Slots]);
   };
-  for (std::int64_t row = simt::cluster_id(); row < s.rows; row += rows_apart, ++n) {
+  for (std::int64_t row = simt::cluster_id(); row < s.rows; row = after(row, n++)) {
     const T* in = x + row * s.ld_in;
     const part mine(in, s.cols, part_vectors);
     const float edge = mine.has_edge() ? static_cast<float>(in[mine.edge_col()]) : -INFINITY;
@@ -130,9 +145,7 @@ __global__ void __launch_bounds__(Threads + 32, Threads* Items* Slots <= 6144 ? 
     const auto store = [&](const auto& values, int chunk) {
       values.store(out + mine.first(chunk), {0, mine.in_chunk(chunk), 0}, threadIdx.x, Threads, all.m, scale);
     };
-#pragma unroll
-    for (int k = 0; k < Held; ++k)
-      if (k < chunks) store(held[k], k);
+    // The ring's part first: its slots are what the next loads wait for.
     q -= static_cast<unsigned>(ringed - reloaded);  // the first chunk that the ring kept
     for (int k = 0; k < ringed; ++k, ++q) {
       const int chunk = Held + (reloaded + k < ringed ? reloaded + k : reloaded + k - ringed);
@@ -141,6 +154,9 @@ __global__ void __launch_bounds__(Threads + 32, Threads* Items* Slots <= 6144 ? 
       release();
       store(values, chunk);
     }
+#pragma unroll
+    for (int k = 0; k < Held; ++k)
+      if (k < chunks) store(held[k], k);
   }
 }
 

@@ -168,6 +168,11 @@ __device__ inline T shuffle_down(T value, int delta) {
 /// Waits for the lanes of the warp, and orders their memory accesses. Takes part: every lane.
 __device__ inline void sync_warp() { __syncwarp(); }
 
+/// Adds 1 to a word of global memory in one step, whoever else does, and returns what stood there before.
+/// Orders no other access. Good for less than 2^32 - 1 calls.
+// With atomicAdd, or without a limit, one lane adds for all, which then wait for what it got (ptxas 13.0).
+__device__ inline unsigned fetch_increment(unsigned* p) { return atomicInc(p, 0xfffffffeu); }
+
 /// 16 bytes, the most that a thread loads or stores at once. Addresses are multiples of 16.
 using vector16 = uint4;
 /// One load of 16 bytes.

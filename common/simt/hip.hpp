@@ -157,6 +157,10 @@ __device__ inline void sync_warp() {
   __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "wavefront");
 }
 
+/// Adds 1 to a word of global memory in one step, whoever else does, and returns what stood there before.
+/// Orders no other access. Good for less than 2^32 - 1 calls.
+__device__ inline unsigned fetch_increment(unsigned* p) { return atomicAdd(p, 1u); }
+
 /// 16 bytes, the most that a thread loads or stores at once. Addresses are multiples of 16.
 using vector16 = uint4;
 /// One load of 16 bytes.

@@ -207,6 +207,10 @@ inline void sync_warp(const char* file = __builtin_FILE(), int line = __builtin_
   warp_barrier(file, line);
 }
 
+/// Adds 1 to a word of global memory in one step, whoever else does, and returns what stood there before.
+/// Orders no other access. Good for less than 2^32 - 1 calls.
+unsigned fetch_increment(unsigned* p, const char* file = __builtin_FILE(), int line = __builtin_LINE());
+
 /// 16 bytes, the most that a thread loads or stores at once. Addresses are multiples of 16.
 using vector16 = std::uint32_t __attribute__((vector_size(16)));
 inline vector16 load_vector(const void* p) { return *static_cast<const vector16*>(p); }

@@ -15,7 +15,7 @@
 /// | `geometry` `launch` `with_warp_size`                      | `unpack_pair` `pack_pair` `larger_pair` `exp2` |
 /// | `most_cluster_blocks` `launch_cluster` `launch_early`     | `cluster_id` `cluster_count`             |
 /// | `query_devices` `find_device` `free_memory`               | `cluster_blocks` `cluster_rank`          |
-/// | `stopwatch` `recording`                                   | `cluster_arrive` `cluster_wait` `store_pair` |
+/// | `stopwatch` `recording`                                   | `cluster_arrive` `cluster_wait` `store_pair` `fetch_increment` |
 // clang-format on
 #include "simt/device.hpp"
 #include "simt/error.hpp"

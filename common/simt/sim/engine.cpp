@@ -651,6 +651,17 @@ void worker::access(const void* pc, std::uintptr_t address, unsigned size, bool 
   }
 }
 
+/// Neither counted nor held against other accesses: blocks that count in one word are no race.
+unsigned worker::fetch_increment(const void* pc, unsigned* p, const char* file, int line) {
+  const auto address = reinterpret_cast<std::uintptr_t>(p);
+  if (job->check && (written_flags(address, 1) || !check_global(pc, address, sizeof *p, false)))
+    fail({.kind = fault_kind::host_memory,
+          .site = {file, line},
+          .text = "counts in a word that is in no device buffer",
+          .next = "count in global memory: a buffer that simt::allocate returned"});
+  return __atomic_fetch_add(p, 1, __ATOMIC_RELAXED);
+}
+
 /// Global memory; anything else is handed on. @returns true if the address is in a device buffer
 bool worker::check_global(const void* pc, std::uintptr_t address, unsigned size, bool write) {
   const buffer_region* r = nullptr;
@@ -1007,6 +1018,10 @@ void run_grid(const void* kernel, const geometry& g, int cluster_blocks,
   record_list().push_back(record);
 }
 
+unsigned fetch_increment(unsigned* p, const char* file, int line) {
+  const inside_simulator inside;
+  return inside.w.fetch_increment(__builtin_return_address(0), p, file, line);
+}
 void block_barrier(const char* file, int line) {
   const inside_simulator inside;
   inside.w.wait(lane_state::at_barrier, file, line);

@@ -373,6 +373,7 @@ class worker {
   std::uint64_t exchange(exchange_kind kind, value_kind type, int width, std::uint64_t bits, int operand,
                          const char* file, int line);
   void access(const void* pc, std::uintptr_t address, unsigned size, bool write);
+  unsigned fetch_increment(const void* pc, unsigned* p, const char* file, int line);
   void arrive_at_cluster(bool relaxed, const char* file, int line);
   void wait_for_cluster(const char* file, int line);
   void init(const transaction_barrier& b, int arrivals, const char* file, int line);
