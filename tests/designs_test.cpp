@@ -1,7 +1,7 @@
 // The designs of bench/designs, in the simulator: right at every width around their limits, on clusters of
 // any size, and without a race, a lost byte or a deadlock. Compiled like a kernel file.
-#include "../bench/designs/ahead.cuh"
 #include "../bench/designs/ring.cuh"
+#include "../stages/07_split_row/kernel.cuh"
 #include "catch.hpp"
 #include "numerics/input.hpp"
 #include "numerics/verify.hpp"
@@ -77,14 +77,16 @@ void check_held(void (*kernel)(const T*, T*, matrix_shape), int threads, std::in
       });
 }
 
-/// 32 threads of 4 vectors, and `kept` more in shared memory.
-template <class T>
-void check_packed(void (*kernel)(const T*, T*, matrix_shape, int), int kept, int parts) {
-  const std::int64_t held = (128 + kept) * per_vector<T>;
+/// Stage 07's kernel with 32 threads of Items vectors, and `kept` more in shared memory.
+template <int Items, bool Shared, class T>
+void check_stage(int kept, int parts) {
+  const std::int64_t held = (32 * Items + kept) * per_vector<T>;
   for (const std::int64_t cols : widths(held, 4 * parts * held))
-    for (const unsigned clusters : {1u, 3u})
+    for (const std::int64_t apart : {0, 1})
       check<T>(7, cols, cols + 1, [&](const T* x, T* y, const matrix_shape& s) {
-        const auto blocks = clusters * static_cast<unsigned>(parts);
+        const auto kernel = apart ? softmax_cluster<32, Items, Shared, rows_lie::apart, T>
+                                  : softmax_cluster<32, Items, Shared, rows_lie::alike, T>;
+        const auto blocks = static_cast<unsigned>(s.rows) * static_cast<unsigned>(parts);
         simt::launch_cluster(kernel, parts, {blocks, 32, static_cast<std::size_t>(kept) * 16}, x, y, s, kept);
       });
 }
@@ -118,12 +120,12 @@ TEMPLATE_TEST_CASE("a row in the registers of a cluster", "[designs]", float, si
   const settings_guard guard(32, most_parts);
   const int parts = GENERATE(1, 16);
   constexpr int size = per_vector<TestType>;
-  check_held(softmax_held<32, 2, messages, TestType>, 32, 64 * size, parts);
-  check_held(softmax_held<64, 1, messages, TestType>, 64, 64 * size, parts);
+  check_held(softmax_held<32, 2, messages_in_turns, TestType>, 32, 64 * size, parts);
+  check_held(softmax_held<64, 1, messages_in_turns, TestType>, 64, 64 * size, parts);
   check_held(softmax_held<64, 1, stores_and_barrier, TestType>, 64, 64 * size, parts);
-  for (const int kept : {0, 1, 64, 100})
-    check_packed<TestType>(softmax_packed<64, 4, 1024, true, TestType>, kept, parts);
-  check_packed<TestType>(softmax_packed<64, 4, 1024, false, TestType>, 0, parts);
+  for (const int kept : {0, 1, 64, 100}) check_stage<8, true, TestType>(kept, parts);
+  check_stage<8, false, TestType>(0, parts);
+  check_stage<4, false, TestType>(0, parts);
 }
 
 TEMPLATE_TEST_CASE("two launches", "[designs]", float, simt::bfloat16) {
@@ -132,10 +134,10 @@ TEMPLATE_TEST_CASE("two launches", "[designs]", float, simt::bfloat16) {
   constexpr int threads = 64, items = 2;
   const std::int64_t most = parts * threads * items * per_vector<TestType>;
   const memory<running> partial(3 * 64);
-  for (const std::int64_t cols : {std::int64_t{1}, most / 3 + 1, most - 1, most})
+  for (const std::int64_t cols : {std::int64_t{1}, most / 3 + 1, most - 1, most, 3 * most + 1})
     check<TestType>(3, cols, cols + 1, [&](const TestType* x, TestType* y, const matrix_shape& s) {
-      simt::launch(reduce_parts<threads, items, TestType>, {dim3(3, parts), threads}, x, partial.get(), s);
-      simt::launch(normalise_parts<threads, items, TestType>, {dim3(3, parts), threads}, x, y, partial.get(),
-                   s);
+      simt::launch(reduce_parts<32, items, TestType>, {dim3(3, parts), threads}, x, partial.get(), s);
+      simt::launch(normalise_parts<32, items, rows_lie::alike, TestType>, {dim3(3, parts), threads}, x, y,
+                   partial.get(), s);
     });
 }

@@ -26,7 +26,7 @@ __device__ inline running merge_states(const running* state, int states) {
 /// before that received row n - 4, whose set is used again. The set of row n - 3 may still be read. With send
 /// and receive in turn, two sets would do.
 template <int MostStates>
-struct messages {
+struct messages_in_turns {
   static constexpr int turns = 4;
   running state[turns][MostStates];
   simt::transaction_barrier arrived[turns];
@@ -54,7 +54,7 @@ struct messages {
   }
 };
 
-/// By the barrier of the cluster, as stage 07 does. Its release is a fence of the whole GPU.
+/// By the barrier of the cluster, with its default release, which is a fence of the whole GPU.
 template <int MostStates>
 struct stores_and_barrier {
   running state[2][MostStates];

@@ -9,7 +9,7 @@
 #include "harness/launch_plan.hpp"
 #include "simt/simt.hpp"
 #if defined(SIMT_BACKEND_CUDA)
-#include "ahead.cuh"
+#include "../../stages/07_split_row/kernel.cuh"
 #include "held.cuh"
 #include "launch.cuh"
 #include "ring.cuh"
@@ -50,40 +50,31 @@ void add_held(std::vector<design<T>>& all, const char* name, int parts) {
   add_cluster<T>(all, name, softmax_held<Threads, Items, Exchange, T>, parts, Threads, Items);
 }
 
-/// One cluster a row, of blocks with as many threads as hold the row.
-template <int MostThreads, int Items, int Resident, class T>
-void add_packed(std::vector<design<T>>& all, int parts) {
-  const std::int64_t held_by_warps = std::int64_t{parts} * 32 * Items * per_vector<T>;
-  const std::int64_t held = held_by_warps * (MostThreads / 32);
-  all.push_back({{"packed", parameters(parts, MostThreads, Items, " R" + std::to_string(Resident)),
-                  held_by_warps + 1, parts == most_parts ? 4 * held : held, 1, any},
-                 [=](const T* x, T* y, float*, const matrix_shape& s, simt::stream queue) {
-                   const std::int64_t warps = (s.cols + held_by_warps - 1) / held_by_warps;
-                   const auto threads =
-                       static_cast<unsigned>(std::min<std::int64_t>(32 * warps, MostThreads));
-                   const auto blocks = static_cast<unsigned>(std::min(s.rows, max_blocks / parts) * parts);
-                   simt::launch_cluster(softmax_packed<MostThreads, Items, Resident, false, T>, parts,
-                                        {blocks, threads, 0, queue}, x, y, s, 0);
-                 }});
-}
-
-/// One cluster a row. What its registers do not hold is in shared memory.
-template <int Threads, int Items, int Resident, class T>
-void add_shared(std::vector<design<T>>& all, int parts) {
+/// Stage 07's kernel, with another plan than its own: `parts` blocks with as many threads as hold the row,
+/// and what they do not hold in shared memory.
+template <int Items, bool Shared, class T>
+void add_stage(std::vector<design<T>>& all, int parts) {
   constexpr std::int64_t most_kept = 200 * 1024 / 16;  // vectors a block
-  const std::int64_t held = std::int64_t{parts} * Threads * Items;  // vectors in registers
-  const std::int64_t most = (held + parts * most_kept) * per_vector<T>;
-  all.push_back({{"packed and shared", parameters(parts, Threads, Items, " R" + std::to_string(Resident)),
-                  held * per_vector<T> + 1, parts == most_parts ? 4 * most : most, 1, any},
-                 [=](const T* x, T* y, float*, const matrix_shape& s, simt::stream queue) {
-                   const std::int64_t beyond = s.cols / per_vector<T> - held;
-                   const std::int64_t kept =
-                       std::clamp<std::int64_t>((beyond + parts - 1) / parts, 0, most_kept);
-                   const auto blocks = static_cast<unsigned>(std::min(s.rows, max_blocks / parts) * parts);
-                   simt::launch_cluster(softmax_packed<Threads, Items, Resident, true, T>, parts,
-                                        {blocks, Threads, static_cast<std::size_t>(kept) * 16, queue}, x, y,
-                                        s, static_cast<int>(kept));
-                 }});
+  const std::int64_t of_warps = std::int64_t{parts} * 32 * Items,
+                     held = of_warps * (most_cluster_threads / 32);
+  const std::int64_t most = held + parts * most_kept;
+  all.push_back(
+      {{Shared ? "stage 07, shared" : "stage 07", "C" + std::to_string(parts) + " I" + std::to_string(Items),
+        (Shared ? held : of_warps) * per_vector<T> + 1,
+        (!Shared               ? held
+         : parts == most_parts ? 4 * most
+                               : most) *
+            per_vector<T>,
+        1, any},
+       [=](const T* x, T* y, float*, const matrix_shape& s, simt::stream queue) {
+         const std::int64_t vectors = s.cols / per_vector<T>;
+         const std::int64_t warps =
+             std::clamp<std::int64_t>(divided_up(vectors, of_warps), 1, most_cluster_threads / 32);
+         const std::int64_t kept =
+             Shared ? std::clamp<std::int64_t>(divided_up(vectors - held, parts), 0, most_kept) : 0;
+         launch_cluster<32, Items, Shared>(
+             {parts, static_cast<int>(32 * warps), Items, static_cast<int>(kept)}, x, y, s, queue);
+       }});
 }
 
 /// As many clusters as fit, which stay. With Taken, each takes the next row when it has room for it.
@@ -115,22 +106,22 @@ void add_ring(std::vector<design<T>>& all, int parts) {
   add_ring_with<Threads, Items, Slots, Held, true>(all, parts);
 }
 
-/// Two launches, the second begun early. Few rows may want more parts than hold them. One thread of a block
-/// takes the state of a part, so there are no more parts than threads.
-template <int Threads, int Items, class T>
-void add_ahead(std::vector<design<T>>& all, int parts) {
-  if (parts > Threads) return;
-  const std::int64_t held = std::int64_t{parts} * Threads * Items * per_vector<T>;
-  all.push_back(
-      {{"two launches, the second ahead",
-        "P" + std::to_string(parts) + " T" + std::to_string(Threads) + " I" + std::to_string(Items),
-        held / 8 + 1, held, 1, 8},
-       [=](const T* x, T* y, float* workspace, const matrix_shape& s, simt::stream queue) {
-         const dim3 grid(static_cast<unsigned>(s.rows), static_cast<unsigned>(parts));
-         auto* partial = reinterpret_cast<running*>(workspace);
-         simt::launch(reduce_parts<Threads, Items, T>, {grid, Threads, 0, queue}, x, partial, s);
-         launch_early(normalise_parts<Threads, Items, T>, {grid, Threads, 0, queue}, x, y, partial, s);
-       }});
+/// Stage 07's two launches, with another number of parts and threads than its own.
+template <int Items, class T>
+void add_parts(std::vector<design<T>>& all, int parts, int threads) {
+  if (parts > threads) return;  // the second launch merges one state a thread
+  const std::int64_t held = std::int64_t{parts} * threads * Items * per_vector<T>;
+  all.push_back({{"stage 07, two launches",
+                  "P" + std::to_string(parts) + " T" + std::to_string(threads) + " I" + std::to_string(Items),
+                  held / 8 + 1, held, 1, 16},
+                 [=](const T* x, T* y, float* workspace, const matrix_shape& s, simt::stream queue) {
+                   const dim3 grid(static_cast<unsigned>(s.rows), static_cast<unsigned>(parts));
+                   const auto each = static_cast<unsigned>(threads);
+                   auto* partial = reinterpret_cast<running*>(workspace);
+                   simt::launch(reduce_parts<32, Items, T>, {grid, each, 0, queue}, x, partial, s);
+                   simt::launch_early(normalise_parts<32, Items, rows_lie::alike, T>, {grid, each, 0, queue},
+                                      x, y, partial, s);
+                 }});
 }
 
 template <class T>
@@ -139,33 +130,24 @@ const std::vector<design<T>>& designs() {
     constexpr int most = 32 / per_vector<T>;  // vectors in 32 registers
     std::vector<design<T>> all;
     for (const int parts : {1, 2, 4, 8, 16}) {
-      add_cluster<T>(all, "stage 07", softmax_cluster<32, most, rows_lie::alike, T>, parts, 512, most);
       add_held<512, most, stores_and_barrier>(all, "held, barrier", parts);
-      add_held<256, most, messages>(all, "held, messages", parts);
-      add_held<512, most, messages>(all, "held, messages", parts);
+      add_held<256, most, messages_in_turns>(all, "held, messages", parts);
+      add_held<512, most, messages_in_turns>(all, "held, messages", parts);
       add_ring<512, 2, 12, 0>(all, parts);
       add_ring<512, 2, 12, 3>(all, parts);
       add_ring<256, 4, 12, 6>(all, parts);
       add_ring<256, 4, 12, 4>(all, parts);
     }
     for (const int parts : {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16}) {
-      add_packed<256, 8, 1024>(all, parts);
-      add_packed<256, 4, 2048>(all, parts);
+      add_stage<8, false>(all, parts);
+      add_stage<4, false>(all, parts);
+      add_stage<8, true>(all, parts);
     }
-    for (const int parts : {1, 2, 3, 4, 5, 6, 8, 10, 12, 16}) {
-      add_shared<256, 8, 1024>(all, parts);
-      add_shared<256, 4, 1536>(all, parts);
-      add_shared<512, 8, 1024>(all, parts);
-      add_shared<512, 4, 1536>(all, parts);
-      add_shared<1024, 8, 1024>(all, parts);
-    }
-    for (const int parts : {16, 32, 64, 128, 256}) {
-      if (parts >= 64) add_ahead<256, most>(all, parts);
-      add_ahead<256, most / 2>(all, parts);
-      add_ahead<256, most / 4>(all, parts);
-      add_ahead<128, most / 2>(all, parts);
-      add_ahead<128, most / 4>(all, parts);
-    }
+    for (const int parts : {16, 32, 64, 128, 256})
+      for (const int threads : {64, 128, 256}) {
+        add_parts<most / 2>(all, parts, threads);
+        add_parts<most / 4>(all, parts, threads);
+      }
     return all;
   }();
   return every;

@@ -25,17 +25,5 @@ std::int64_t clusters_that_fit(void (*kernel)(P...), int parts, int threads, std
   return clusters;
 }
 
-/// Launches a kernel that may begin before the one before it has ended; see simt::wait_for_last_launch().
-template <class... P, class... A>
-void launch_early(void (*kernel)(P...), const simt::geometry& g, A... args) {
-  cudaLaunchAttribute attribute{};
-  attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-  attribute.val.programmaticStreamSerializationAllowed = 1;
-  cudaLaunchConfig_t c = simt::launch_configuration(g);
-  c.attrs = &attribute;
-  c.numAttrs = 1;
-  simt::launch_checked(c, g, kernel, static_cast<P>(args)...);
-}
-
 }  // namespace
 }  // namespace softmax

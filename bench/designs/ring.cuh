@@ -6,6 +6,7 @@
 #include "../../stages/07_split_row/cluster.cuh"
 #include "exchange.cuh"
 #include "held.cuh"
+#include "kernels/packed_share.cuh"
 #include "kernels/row_share.cuh"
 #include "numerics/shape.hpp"
 #include "simt/async.hpp"
@@ -56,7 +57,7 @@ __global__ void __launch_bounds__(Threads + 32, Threads* Items* Slots <= 6144 ? 
   using part = row_part<T, chunk_vectors>;
   auto* ring = simt::dynamic_shared<simt::vector16>();
   __shared__ simt::transaction_barrier full[Slots], empty[Slots];
-  __shared__ messages<warps * most_parts> exchange;
+  __shared__ messages_in_turns<warps * most_parts> exchange;
   __shared__ taken_rows<Slots> rows;
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   const std::int64_t rows_apart = simt::cluster_count(), parts = simt::cluster_blocks();
@@ -105,7 +106,7 @@ __global__ void __launch_bounds__(Threads + 32, Threads* Items* Slots <= 6144 ? 
 
   const auto load = [&](auto& values, const part& mine, int chunk) {
     simt::barrier_wait(full[q % Slots], q / Slots % 2);
-    values.load(reinterpret_cast<const T*>(ring + q % Slots * chunk_vectors), {0, mine.in_chunk(chunk), 0},
+    values.load(reinterpret_cast<const T*>(ring + q % Slots * chunk_vectors), mine.in_chunk(chunk),
                 threadIdx.x, Threads);
   };
   const auto release = [&] {
@@ -116,7 +117,7 @@ __global__ void __launch_bounds__(Threads + 32, Threads* Items* Slots <= 6144 ? 
     const T* in = x + row * s.ld_in;
     const part mine(in, s.cols, part_vectors);
     const float edge = mine.has_edge() ? static_cast<float>(in[mine.edge_col()]) : -INFINITY;
-    float m = fmaxf(-INFINITY, edge);  // the maximum leaves a NaN out, the sum does not
+    running r = {-INFINITY, 0.0f};
     packed_share<T, Items> held[Held ? Held : 1];
 #pragma unroll
     for (int k = 0; k < Held; ++k)
@@ -124,26 +125,24 @@ __global__ void __launch_bounds__(Threads + 32, Threads* Items* Slots <= 6144 ? 
         load(held[k], mine, k);
         release();
         ++q;
-        m = fmaxf(m, held[k].largest());
+        r = held[k].add_to(r);
       }
-    running r = {m, exponential(edge - reference(m))};
-#pragma unroll
-    for (int k = 0; k < Held; ++k)
-      if (k < chunks) r.d += held[k].sum_of_exponentials(reference(m));
     for (int k = 0; k < ringed; ++k, ++q) {
       packed_share<T, Items> values;
       load(values, mine, Held + k);
       if (k < reloaded) release();
-      const float larger = fmaxf(r.m, values.largest());
-      r = extend(r, larger, values.sum_of_exponentials(reference(larger)));
+      r = values.add_to(r);
     }
+    const float m = fmaxf(r.m, edge);  // leaves a NaN out, which the sum does not
+    r = extend(r, m, exponential(edge - reference(m)));
     exchange.send(warp_merge<32>(r), warp, warps, n);
     const running all = exchange.receive(warps, n);
     const float scale = 1.0f / all.d;
     T* out = y + row * s.ld_out;
     if (mine.has_edge()) out[mine.edge_col()] = static_cast<T>(exponential(edge - all.m) * scale);
     const auto store = [&](const auto& values, int chunk) {
-      values.store(out + mine.first(chunk), {0, mine.in_chunk(chunk), 0}, threadIdx.x, Threads, all.m, scale);
+      values.template store<rows_lie::alike>(out + mine.first(chunk), mine.in_chunk(chunk), threadIdx.x,
+                                             Threads, all.m, scale);
     };
     // The ring's part first: its slots are what the next loads wait for.
     q -= static_cast<unsigned>(ringed - reloaded);  // the first chunk that the ring kept
