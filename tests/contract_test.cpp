@@ -29,7 +29,9 @@ const dtype all_types[] = {dtype::f32, dtype::f16, dtype::bf16};
 
 /// Both warp widths on the simulator; the GPU's own elsewhere.
 std::vector<int> warp_widths() {
-  return test_machine().name() == "sim" ? std::vector{32, 64} : std::vector{test_device().warp_size};
+  if (test_machine().name() != "sim") return {test_device().warp_size};
+  if (test_device().cluster_blocks > 0) return {32};  // as the GPUs that have clusters
+  return {32, 64};
 }
 
 void set_warp_width(int width) { simt::configuration().warp_size = width; }

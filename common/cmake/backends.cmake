@@ -69,7 +69,7 @@ if(CMAKE_CXX_COMPILER_ID MATCHES Clang)
                                                "SHELL:-mllvm -tsan-instrument-func-entry-exit=0"
                                                "SHELL:-mllvm -tsan-instrument-read-before-write=1")
 else()
-  target_compile_options(softmax_sim INTERFACE -fno-unroll-loops -fno-tree-vectorize -fno-ipa-icf -fno-thread-jumps
+  target_compile_options(softmax_sim INTERFACE -fno-unroll-loops -fno-tree-vectorize -fno-ipa-icf -fno-thread-jumps -fno-split-paths
                                                --param=tsan-instrument-func-entry-exit=0 -Wno-unknown-pragmas
                                                -Wno-maybe-uninitialized)  # without thread jumps, g++ sees paths that are none
 endif()

@@ -71,8 +71,14 @@ inline constexpr simt::index_triple<simt::grid_size_x, simt::grid_size_y, simt::
 namespace simt {
 inline namespace sim {
 
-/// A 16-bit number of Eigen's. Its conversion reads the bits as an integer: as an argument of a function that is
-/// not inlined, the compiler would load the object without telling the simulator.
+/// A call, as the branches of a conversion in the middle of a kernel would split its loops by value.
+template <class Number>
+[[gnu::noinline, gnu::const]] inline float widened(std::uint16_t bits) {
+  return static_cast<float>(Eigen::numext::bit_cast<Number>(bits));
+}
+
+/// A 16-bit number of Eigen's. Its conversion reads the bits as an integer: an object that is handed to a
+/// function as it is would be loaded without telling the simulator.
 template <class Number>
 struct small_float : Number {
   small_float() = default;
@@ -80,7 +86,7 @@ struct small_float : Number {
   [[gnu::always_inline]] operator float() const {
     std::uint16_t bits;
     __builtin_memcpy(&bits, this, sizeof bits);
-    return static_cast<float>(Eigen::numext::bit_cast<Number>(bits));
+    return widened<Number>(bits);
   }
 };
 using half = small_float<Eigen::half>;

@@ -9,48 +9,71 @@ namespace softmax {
 
 inline constexpr int most_parts = 16;  // blocks of a cluster
 inline constexpr int most_cluster_threads = 256;  // of a block in a cluster
-inline constexpr int part_values = 16;  // without clusters: of a row, in the registers of a thread
+inline constexpr int part_values = 8;  // without clusters: of a row, in the registers of a thread
 inline constexpr int most_part_threads = 256;  // without clusters: of a block
 
 /// A row over the blocks of a cluster.
 struct split_plan {
   int parts;  ///< blocks a row
-  int threads;  ///< a block, a multiple of every warp
+  int threads;  ///< a block, whole warps
   int items;  ///< vectors of 16 bytes in the registers of a thread
   int kept;  ///< vectors in the shared memory of a block
 };
 
 inline std::int64_t divided_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
-/// With clusters, as measured on an H200 (bench/results/h200_designs_4.json). As few blocks as hold the row
-/// with 128 to 256 threads each; what 16 blocks do not hold in registers, they keep in shared memory. Few
-/// rows have no others to hide behind: half as much a thread, and twice the threads.
-inline split_plan cluster_plan(const matrix_shape& s, std::size_t element_bytes) {
-  constexpr std::int64_t few_rows = 160, most_kept = 200 * 1024 / 16;
-  const std::int64_t vectors = s.cols * static_cast<std::int64_t>(element_bytes) / 16;
-  const bool few = s.rows <= few_rows && vectors <= 16384;
-  const std::int64_t half = few ? vectors : divided_up(vectors, 2);
-  const std::int64_t parts = half > 8192 ? 16 : half > 2048 ? 8 : half > 1024 ? 4 : 1, items = few ? 4 : 8;
-  const std::int64_t a_block = divided_up(vectors, parts);
-  const std::int64_t threads =
-      std::min<std::int64_t>(divided_up(a_block, items * 64) * 64, most_cluster_threads);
-  const std::int64_t kept = std::clamp<std::int64_t>(a_block - items * most_cluster_threads, 0, most_kept);
-  return {static_cast<int>(parts), static_cast<int>(std::max<std::int64_t>(threads, 64)),
-          static_cast<int>(items), static_cast<int>(kept)};
+/// Threads of as many warps as that takes. GPUs that have clusters have warps of 32 lanes.
+inline std::int64_t whole_warps(std::int64_t threads) { return divided_up(threads, 32) * 32; }
+
+/// Blocks of at most 256 threads, 8 vectors each, which put most of the row into the registers of a GPU at a
+/// time: a multiprocessor has room for 1024 such threads, and blocks of a cluster have to find room on 16 of
+/// them.
+inline std::int64_t blocks_that_fill(std::int64_t vectors) {
+  std::int64_t best = most_parts, most = 0;
+  for (std::int64_t parts = 1; parts <= most_parts; ++parts) {
+    const std::int64_t a_block = divided_up(vectors, parts);
+    if (a_block > 8 * most_cluster_threads) continue;
+    const std::int64_t threads = std::max<std::int64_t>(whole_warps(divided_up(a_block, 8)), 128);
+    const std::int64_t clusters = 16 * (1024 / threads) / parts;
+    if (a_block * parts * clusters < most) continue;
+    most = a_block * parts * clusters;
+    best = parts;
+  }
+  return best;
 }
 
-/// Very few and very wide rows: more blocks than a cluster has, in two launches, are faster even where there
-/// are clusters.
-inline bool beyond_clusters(const matrix_shape& s) { return s.rows <= 2 && s.cols >= 200000; }
+/// With clusters, as measured on an H200 (bench/results/h200_designs_5.json). What the registers of its
+/// blocks do not hold of a row, they keep in shared memory. Few rows have no others to hide behind: half as
+/// much a thread, and twice the threads.
+inline split_plan cluster_plan(const matrix_shape& s, std::size_t element_bytes) {
+  constexpr std::int64_t few_rows = 16, most_kept = 200 * 1024 / 16;
+  const std::int64_t vectors = s.cols * static_cast<std::int64_t>(element_bytes) / 16;
+  const bool few = s.rows <= few_rows && vectors <= 16384;
+  std::int64_t parts = blocks_that_fill(vectors);
+  if (few) parts = vectors > 8192 ? 16 : vectors > 1024 ? 8 : 1;
+  if (vectors > 16384) parts = vectors > 28000 ? 16 : 8;
+  const std::int64_t items = few ? 4 : 8, a_block = divided_up(vectors, parts);
+  const std::int64_t threads =
+      std::clamp<std::int64_t>(whole_warps(divided_up(a_block, items)), 64, most_cluster_threads);
+  const std::int64_t kept = std::clamp<std::int64_t>(a_block - items * threads, 0, most_kept);
+  return {static_cast<int>(parts), static_cast<int>(threads), static_cast<int>(items),
+          static_cast<int>(kept)};
+}
+
+/// Few rows, and so wide that clusters leave most of the GPU idle: more blocks than a cluster has, in two
+/// launches, are faster even where there are clusters, as long as the second one finds the rows in the cache.
+inline bool beyond_clusters(const matrix_shape& s) {
+  return s.cols >= 32768 && s.cols >= 15000 * s.rows && s.rows * s.cols <= std::int64_t{1} << 23;
+}
 
 /// Without clusters: threads of a block.
 inline int part_threads(const matrix_shape& s) { return s.cols <= 2048 ? 64 : most_part_threads; }
 
-/// Without clusters: as many parts as fill a large GPU twice, none of them narrower than 2048 columns.
+/// Without clusters: as many parts as fill a large GPU twice, at most one for every 2048 columns.
 inline int parts_of(const matrix_shape& s) {
   constexpr std::int64_t filled = 2 * 132, narrowest = 2048;
-  return static_cast<int>(std::clamp<std::int64_t>(std::min(divided_up(filled, s.rows), s.cols / narrowest),
-                                                   1, most_part_threads));
+  return static_cast<int>(std::clamp<std::int64_t>(
+      std::min(divided_up(filled, s.rows), divided_up(s.cols, narrowest)), 1, most_part_threads));
 }
 
 }  // namespace softmax
