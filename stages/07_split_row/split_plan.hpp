@@ -61,9 +61,9 @@ inline split_plan cluster_plan(const matrix_shape& s, std::size_t element_bytes)
 }
 
 /// Few rows, and so wide that clusters leave most of the GPU idle: more blocks than a cluster has, in two
-/// launches, are faster even where there are clusters, as long as the second one finds the rows in the cache.
+/// launches, are faster even where there are clusters.
 inline bool beyond_clusters(const matrix_shape& s) {
-  return s.cols >= 32768 && s.cols >= 15000 * s.rows && s.rows * s.cols <= std::int64_t{1} << 23;
+  return s.rows <= 20 && s.cols >= 32768 && s.cols >= 15000 * s.rows;
 }
 
 /// Without clusters: threads of a block.
