@@ -11,6 +11,9 @@ With --shared it compares the wavefronts of shared memory too; bank conflicts ar
 simulator counts the accesses of the source, a GPU those that the compiler left. Where these differ the kernel's machine code
 (cuobjdump) has to say why: loads that became LDS.64 or LDS.128, or that stand behind a branch.
 
+With --hardware FILE the GPU's side is that of an earlier result, and only the simulator counts again, which needs no GPU. The kernels
+must be the same as then.
+
 Exit codes: 0 all counts are equal or the machine code explains the difference, 1 one is not explained, 2 a wrong command or a
 missing program, 3 counters not permitted on this machine.
 """
@@ -194,14 +197,27 @@ def explain(launch, way):
     return {"verdict": "explained", "why": "; ".join(why)} if holds else {"verdict": "unexplained", "why": ""}
 
 
-def compare(stage, rows, widths, dtype, extra, compared=COMPARED, folder=None):
+def seen_before(report, key, compared, recorded):
+    """The launches of an earlier result at one shape, as hardware() gives them, each with its machine code."""
+    for r in report["results"]:
+        if (r["stage"], r["rows"], r["cols"], r["dtype"], r["options"]) == key:
+            return [{"kernel": e["hardware_kernel"], "shared_code": e.get("shared_code", {}),
+                     **{metric: e[name]["hardware"] for name, metric, _ in compared}, **{metric: e[name] for name, metric in recorded}}
+                    for e in r["launches"]]
+    stop(2, f"--hardware has no {key[0]} at {key[1]}x{key[2]} {key[3]} {' '.join(key[4])}: measure that first.")
+
+
+def compare(stage, rows, widths, dtype, extra, compared=COMPARED, folder=None, earlier=None):
     """One dict for each width. All are run by one process, since starting the profiler takes seconds."""
     program = find_program(stage, folder)
     arguments = ["--rows", str(rows), "--cols", ",".join(map(str, widths)), "--dtype", dtype, *extra]
     runs, commit = simulated(program, arguments)
     shared = any(c in compared for c in SHARED)
     recorded = DRAM + (RECORDED if shared else [])
-    seen = iter(hardware(program, arguments, sum(map(len, runs)), [m for _, m, _ in compared] + [m for _, m in recorded]))
+    if earlier:
+        seen = iter([h for n in widths for h in seen_before(earlier, (stage, rows, n, dtype, extra), compared, recorded)])
+    else:
+        seen = iter(hardware(program, arguments, sum(map(len, runs)), [m for _, m, _ in compared] + [m for _, m in recorded]))
     results = []
     for cols, run in zip(widths, runs):
         launches = []
@@ -213,7 +229,7 @@ def compare(stage, rows, widths, dtype, extra, compared=COMPARED, folder=None):
             for name, metric in recorded:
                 entry[name] = h[metric]
             if shared:
-                entry["shared_code"] = shared_code(program).get(h["kernel"], {})
+                entry["shared_code"] = h["shared_code"] if earlier else shared_code(program).get(h["kernel"], {})
                 for way, group in (("ld", "shared_load"), ("st", "shared_store")):
                     entry[f"sh_{way}_requests"], entry[f"sh_{way}_conflicts"] = s[group]["requests"], s[group]["bank_conflicts"]
                     entry[f"sh_{way}"] = explain(entry, way)
@@ -264,9 +280,17 @@ def main():
     parser.add_argument("--json", help="write the table here")
     parser.add_argument("--quiet", action="store_true", help="print differences and the summary only")
     parser.add_argument("--shared", action="store_true", help="compare shared memory's wavefronts too")
+    parser.add_argument("--hardware", type=Path, metavar="FILE", help="take the GPU's side from this earlier result")
     parser.add_argument("--bin", type=Path, help="folder with the stages; this one or build/bin if not given")
     args, extra = parser.parse_known_args()
     compared = COMPARED + (SHARED if args.shared else [])
+    earlier = None
+    if args.hardware:
+        try:
+            earlier = json.loads(args.hardware.read_text())
+            device = earlier["device"]
+        except (OSError, ValueError, KeyError) as problem:
+            stop(2, f"--hardware {args.hardware} is no result of this command: {problem}.")
     rows, cols = args.rows.split(","), args.cols.split(",")
     if len(rows) == 1:
         rows *= len(cols)
@@ -279,7 +303,7 @@ def main():
     for stage in args.stages:
         for m, of_these in widths.items():
             for dtype in args.dtype.split(","):
-                results += compare(Path(stage).name, m, of_these, dtype, extra, compared, args.bin)
+                results += compare(Path(stage).name, m, of_these, dtype, extra, compared, args.bin, earlier)
     if not args.quiet:
         print_table(results, compared)
     different = differences(results, compared)
@@ -292,7 +316,9 @@ def main():
     if args.json:
         commit = results[0]["commit"]  # of the program, which need not be that of the folder
         try:
-            records.write(args.json, {"device": describe_device(), "commit": commit, "date": records.now(), "results": results})
+            measured = {"commit": earlier["commit"], "date": earlier["date"]} if earlier else {}
+            records.write(args.json, {"device": device if earlier else describe_device(), "commit": commit, "date": records.now(),
+                                      **({"hardware_measured": measured} if earlier else {}), "results": results})
         except OSError as problem:
             stop(2, f"cannot write {args.json}: {problem.strerror}.")
     return 1 if unexplained else 0

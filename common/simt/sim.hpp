@@ -84,9 +84,8 @@ struct small_float : Number {
   small_float() = default;
   explicit small_float(float value) : Number(value) {}
   [[gnu::always_inline]] operator float() const {
-    std::uint16_t bits;
-    __builtin_memcpy(&bits, this, sizeof bits);
-    return widened<Number>(bits);
+    using bits [[gnu::may_alias]] = std::uint16_t;
+    return widened<Number>(*reinterpret_cast<const bits*>(this));
   }
 };
 using half = small_float<Eigen::half>;
