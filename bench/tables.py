@@ -187,9 +187,44 @@ DESIGNS_SHOWN = {
                         [("f32", n) for n in (2048, 4096, 8192, 16384)] + [("bf16", n) for n in (2048, 4096, 8192, 16384, 32768)]),
     "06 stores": ({"next row in shared memory": "stores of 16 bytes", "stores split by the compiler": "split by the compiler"},
                   [("f32", n) for n in (8192, 16384, 32768, 131072)] + [("bf16", n) for n in (8192, 16384, 32768, 131072)]),
-    "07": (as_called("one exponential", "two exponentials", "next row in shared memory", "next row in registers"),
-           [(t, n) for t in ("f32", "bf16") for n in (32768, 50257, 65536, 131072, 200001, 262144, 524288, 1048576)]),
 }
+
+
+LATEST_DESIGNS = "h200_designs_5.json"
+WIDE_DESIGNS = {"held, barrier": "barrier", "held, messages": "messages", "stage 07": "this stage, registers",
+                "stage 07, shared": "this stage, shared memory too", "ring": "ring", "ring, rows taken": "ring, rows taken"}
+
+
+def fastest(entries, design):
+    """The entry of the parameters that were fastest, of those that were measured."""
+    return min((e for e in entries if e["design"] == design and "microseconds" in e), key=lambda e: e["microseconds"], default=None)
+
+
+def wide_designs_table():
+    """Many wide rows: each design of bench/designs with its best parameters."""
+    rows = []
+    for r in load(LATEST_DESIGNS)["results"]:
+        if r["rows"] * r["cols"] < 1 << 27:
+            continue
+        best = [fastest(r["measured"], d) for d in WIDE_DESIGNS]
+        rows.append([{"f32": "fp32"}.get(r["dtype"], r["dtype"]), str(r["cols"])] +
+                    [f"{b['microseconds']:.0f} ({b['fraction_of_copy']:.2f})" if b else "–" for b in best])
+    return table(["type", "N", *WIDE_DESIGNS.values()], rows) + \
+        "\n\nMicroseconds a call for 2^28 elements (fraction of the best copy beside it); – is not measured."
+
+
+def few_rows_designs_table():
+    """Few rows: a cluster a row, against two launches."""
+    names = {"held, barrier": "barrier", "stage 07": "this stage, a cluster a row", "stage 07, two launches": "two launches"}
+    rows = []
+    for r in load(LATEST_DESIGNS)["results"]:
+        if r["rows"] * r["cols"] >= 1 << 27:
+            continue
+        best = [fastest(r["measured"], d) for d in names]
+        copy = min(e["copy_microseconds"] for e in r["measured"] if "copy_microseconds" in e)
+        rows.append([{"f32": "fp32"}.get(r["dtype"], r["dtype"]), f"{r['rows']} x {r['cols']}", f"{copy:.1f}"] +
+                    [f"{b['microseconds']:.1f}" if b else "–" for b in best] + [f"{1.6 * copy + 1:.1f}"])
+    return table(["type", "M x N", "copy", *names.values(), "1.6 x copy + 1"], rows)
 
 
 def lies_table():
@@ -345,6 +380,10 @@ def tables():
         for name, shown in DESIGNS_SHOWN.items():
             result[next(ROOT.glob(f"stages/{name[:2]}_*/README.md")), f"designs:{name}"] = designs_table(*shown)
         result[ROOT / "stages/06_vectorized/README.md", "designs:06 narrow"] = narrow_designs_table()
+    if load(LATEST_DESIGNS):
+        chapter = next(ROOT.glob("stages/07_*/README.md"))
+        result[chapter, "designs:07"] = wide_designs_table()
+        result[chapter, "designs:07 few"] = few_rows_designs_table()
     return result
 
 

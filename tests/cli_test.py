@@ -164,11 +164,11 @@ class Runs(unittest.TestCase):
             self.assertEqual(r.returncode, 0, r.stderr)
 
     def test_clusters_read_and_write_once(self):
-        shape = ("--device", "sim", "--rows", 4, "--cols", 65536, "--json")
+        shape = ("--device", "sim", "--rows", 8, "--cols", 65536, "--json")
         for options, kernels, reads in (([], ["reduce_parts", "normalise_parts"], 2), (["--clusters"], ["softmax_cluster"], 1)):
             counted = json.loads(run("stage-07", *shape, *options).stdout)["runs"][0]["simulator"]
             self.assertEqual([launch["kernel"] for launch in counted["launches"]], kernels)
-            self.assertEqual(counted["requested_read"] // (4 * 65536 * 4), reads)
+            self.assertEqual(counted["requested_read"] // (8 * 65536 * 4), reads)
         r = run("stage-07", *shape, "--clusters", "--gpu", "mi250x")
         self.assertEqual((r.returncode, r.stdout), (2, ""))
         self.assertIn("--clusters: the AMD Instinct MI250X, one of its two dies has none; use --gpu h200", r.stderr)
