@@ -691,7 +691,7 @@ TEST_CASE("every launch is one that each GPU takes, however many rows there are 
     launches_alone look;
     for (std::int64_t m : {1L, 2L, 13L, 65535L, 65536L, 90000L, 98304L, 1048577L, 20000000L, 67108864L,
                            1100000000L, 2200000000L, 1L << 40})
-      for (std::int64_t n : {1L, 2L, 500L, 1024L, 2049L, fit(20000), fit(200000)}) {
+      for (std::int64_t n : {1L, 2L, 500L, 1024L, 2049L, fit(20000), fit(200000), fit(300000)}) {
         const std::vector<simt::launch_record> launches = look.of(m, n);
         const stage_info fit = fitted(this_stage(), {m, n, n, n}, dtype::f32, test_device().cluster_blocks);
         std::int64_t blocks = 0;
@@ -702,6 +702,11 @@ TEST_CASE("every launch is one that each GPU takes, however many rows there are 
           CHECK(launch.block % static_cast<unsigned>(width) == 0);
           blocks += launch.grid;
           if (launch.kernel == "softmax_cluster") continue;
+          if (launch.kernel == "softmax_ring") {  // as many blocks as an H200 holds
+            CHECK(launch.grid <= 128);
+            CHECK(launch.shared_bytes > 0);
+            continue;
+          }
           CHECK(launch.grid <= std::min(this_stage().fit ? m * most_parts : m, most_blocks()));
           CHECK(launch.shared_bytes == 0);
         }
@@ -821,6 +826,20 @@ TEST_CASE("rows too wide for one way of holding them go another [T10 T12]", "[co
   for (std::int64_t n : {1025, 1088, 2049, 4097, 8193, 16385, 102400, 128256, 131072, 151936})
     for (dtype t : all_types)
       if (gpu || t == dtype::bf16) right_or_refused(t, 2, n);
+}
+
+TEST_CASE("many rows as wide as a cluster holds, and wider, special ones too", "[contract][special]") {
+  if (!in_clusters()) return;  // others have nothing else for them
+  const auto one_launch = [](const outcome& o, const char* kernel) {
+    if (test_machine().name() != "sim") return;
+    REQUIRE(o.launches.size() == 1);
+    CHECK(o.launches[0].kernel == kernel);
+  };
+  constexpr std::int64_t wide = 4 * 65536 + 40;  // in fp32, more than 65536 vectors
+  one_launch(check(make_input("special", 59, dtype::f32, 33, wide, wide + 3), wide + 7), "softmax_ring");
+  one_launch(check(make_input("normal", 59, dtype::f32, 31, wide, wide)), "softmax_cluster");
+  check_apart(make_input("normal", 59, dtype::f32, 33, wide, wide + 1), 1, 2);
+  one_launch(check(make_input("mixed", 59, dtype::bf16, 32, 2 * wide, 2 * wide), -1, 3), "softmax_ring");
 }
 
 TEST_CASE("rows wider than the stage can hold are refused by name, and the widest is right", "[contract]") {

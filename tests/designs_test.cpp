@@ -1,6 +1,7 @@
-// The designs of bench/designs, in the simulator: right at every width around their limits, on clusters of
-// any size, and without a race, a lost byte or a deadlock. Compiled like a kernel file.
-#include "../bench/designs/ring.cuh"
+// The designs of bench/designs and stage 07's kernels with other numbers, in the simulator: right at every
+// width around their limits, on clusters of any size, and without a race, a lost byte or a deadlock. Compiled
+// like a kernel file.
+#include "../bench/designs/held.cuh"
 #include "../stages/07_split_row/kernel.cuh"
 #include "catch.hpp"
 #include "numerics/input.hpp"
@@ -41,29 +42,28 @@ std::vector<std::int64_t> widths(std::int64_t unit, std::int64_t most) {
   return all;
 }
 
-/// With Taken, `clusters` take the rows from a counter.
-template <int Threads, int Items, int Slots, int Held, bool Taken, class T>
+/// `clusters` clusters take the rows from a counter.
+template <int Threads, int Items, int Slots, int Held, class T>
 void check_ring(int parts, unsigned clusters, std::int64_t rows, std::int64_t cols) {
-  INFO(clusters << " clusters of " << parts << (Taken ? ", rows taken" : ""));
+  INFO(clusters << " clusters of " << parts);
   const memory<unsigned> taken(1);
-  const unsigned none = 0;
-  SIMT_CHECK(simt::copy_to_device(taken.get(), &none, sizeof none));
-  check<T>(rows, cols, cols + 3, [&](const T* x, T* y, const matrix_shape& s) {
-    const auto blocks = clusters * static_cast<unsigned>(parts);
-    constexpr std::size_t bytes = std::size_t{Slots} * Threads * Items * 16;
-    simt::launch_cluster(softmax_ring<Threads, Items, Slots, Held, Taken, T>, parts,
-                         {blocks, Threads + 32, bytes}, x, y, s, Taken ? taken.get() : nullptr);
-  });
+  for (const bool apart : {false, true})
+    check<T>(rows, cols, cols + 3, [&](const T* x, T* y, const matrix_shape& s) {
+      const auto kernel = apart ? softmax_ring<32, Threads, Items, Slots, Held, rows_lie::apart, T>
+                                : softmax_ring<32, Threads, Items, Slots, Held, rows_lie::alike, T>;
+      constexpr std::size_t bytes = std::size_t{Slots} * Threads * Items * 16;
+      SIMT_CHECK(simt::zero(taken.get(), sizeof(unsigned), nullptr));
+      simt::launch_cluster(kernel, parts, {clusters * static_cast<unsigned>(parts), Threads + 32, bytes}, x,
+                           y, s, taken.get());
+    });
 }
 
 template <int Threads, int Items, int Slots, int Held, class T>
 void check_ring(int parts) {
   constexpr std::int64_t chunk = Threads * Items * per_vector<T>;
   for (const std::int64_t cols : widths(chunk, chunk * parts * 3 * (Slots + Held) + 1))
-    for (const unsigned clusters : {1u, 2u}) {
-      check_ring<Threads, Items, Slots, Held, false, T>(parts, clusters, 5, cols);
-      check_ring<Threads, Items, Slots, Held, true, T>(parts, clusters, 5, cols);
-    }
+    for (const unsigned clusters : {1u, 2u})
+      check_ring<Threads, Items, Slots, Held, T>(parts, clusters, 5, cols);
 }
 
 /// `kernel` holds `held` elements in each block.
@@ -103,17 +103,17 @@ TEMPLATE_TEST_CASE("a ring of chunks", "[designs]", float, simt::bfloat16) {
 }
 
 /// More rows than a cluster has places to be told them, of a few chunks each and of none.
-TEMPLATE_TEST_CASE("a ring whose rows are taken", "[designs]", float, simt::bfloat16) {
+TEMPLATE_TEST_CASE("a ring of many rows", "[designs]", float, simt::bfloat16) {
   const settings_guard guard(32, most_parts);
   const int parts = GENERATE(1, 2, 16);
   constexpr std::int64_t chunk = 32 * per_vector<TestType>;
   for (const std::int64_t cols :
        {std::int64_t{1}, parts * chunk - 1, 5 * parts * chunk + 3, 9 * parts * chunk})
     for (const unsigned clusters : {1u, 3u}) {
-      check_ring<32, 1, 4, 2, true, TestType>(parts, clusters, 100, cols);
-      check_ring<32, 1, 16, 0, true, TestType>(parts, clusters, 100, cols);
+      check_ring<32, 1, 4, 2, TestType>(parts, clusters, 100, cols);
+      check_ring<32, 1, 16, 0, TestType>(parts, clusters, 100, cols);
     }
-  check_ring<32, 1, 4, 2, true, TestType>(parts, 3, 2, chunk);  // a cluster too many
+  check_ring<32, 1, 4, 2, TestType>(parts, 3, 2, chunk);  // a cluster too many
 }
 
 TEMPLATE_TEST_CASE("a row in the registers of a cluster", "[designs]", float, simt::bfloat16) {

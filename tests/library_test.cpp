@@ -148,6 +148,28 @@ TEST_CASE("rows that no block holds are right, with and without workspace", "[li
         for (bool workspace : {true, false}) check_right("normal", type, m, n, {.workspace = workspace});
 }
 
+TEST_CASE("many of the widest rows are right, with and without workspace", "[library]") {
+  constexpr std::int64_t rows = 33, cols = 4 * 65536 + 5;
+  const struct simulated_clusters {  // or it would be two launches again
+    simulated_clusters() { simt::configuration().cluster_blocks = 16; }
+    ~simulated_clusters() { simt::configuration().cluster_blocks = 0; }
+  } sixteen;
+  for (const bool workspace : {true, false}) {
+    simt::clear_records();
+    check_right("special", dtype::f32, rows, cols, {.more_out = 3, .workspace = workspace});
+    if (on_gpu()) continue;
+    REQUIRE(simt::records().size() == 1);
+    const std::string kernel = workspace ? "softmax_ring" : "softmax_cluster";
+    CHECK(simt::records()[0].kernel == kernel);
+    device_matrix m(dtype::f32, 1, 1, 1, 0);  // a plan reads no element
+    const softmax_plan plan =
+        plan_softmax(m.data(), m.data(), {rows, cols, cols, cols}, workspace ? 1 << 20 : 0);
+    REQUIRE(plan.launches.size() == 1);
+    CHECK(plan.launches[0].kernel.find(kernel + "<") == 0);
+    CHECK(plan.launches[0].blocks == (workspace ? 128 : 16 * rows));
+  }
+}
+
 TEST_CASE("random shapes, strides and addresses are right, special rows too", "[library]") {
   std::mt19937_64 random(7);
   const auto below = [&](std::int64_t n) {

@@ -831,6 +831,9 @@ TEST_CASE("the runtime refuses addresses outside its buffers", "[simulator]") {
   CHECK(simt::release(p.get() + 1) == simt::status::invalid_value);
   CHECK(simt::copy_on_device(p.get(), p.get() + 4, 16, nullptr) == simt::success);
   CHECK(p.fetch()[0] == 4.0f);
+  CHECK(simt::zero(p.get() + 4, 32, nullptr) == simt::status::invalid_value);
+  CHECK(simt::zero(p.get() + 4, 16, nullptr) == simt::success);
+  CHECK(p.fetch() == std::vector<float>{4, 5, 6, 7, 0, 0, 0, 0});
   CHECK_THROWS_WITH(SIMT_CHECK(simt::copy_to_host(host.data(), nullptr, 4)),
                     Catch::Matchers::Contains("simt::copy_to_host(host.data(), nullptr, 4) failed") &&
                         Catch::Matchers::Contains("tests/simulator_test.cpp:"));

@@ -11,8 +11,6 @@
 #if defined(SIMT_BACKEND_CUDA)
 #include "../../stages/07_split_row/kernel.cuh"
 #include "held.cuh"
-#include "launch.cuh"
-#include "ring.cuh"
 
 namespace softmax {
 namespace {
@@ -77,33 +75,19 @@ void add_stage(std::vector<design<T>>& all, int parts) {
        }});
 }
 
-/// As many clusters as fit, which stay. With Taken, each takes the next row when it has room for it.
-template <int Threads, int Items, int Slots, int Held, bool Taken, class T>
-void add_ring_with(std::vector<design<T>>& all, int parts) {
-  constexpr std::size_t bytes = std::size_t{Slots} * Threads * Items * 16;
-  const std::int64_t of_registers = std::int64_t{parts} * Threads * Items * Held * per_vector<T>;
-  const std::int64_t of_ring = std::int64_t{parts} * Threads * Items * Slots * per_vector<T>;
-  // Beyond twice what is kept, most of a row is read twice; below an eighth, a smaller cluster does. Few rows
-  // have nothing to load ahead.
-  const std::int64_t kept = of_registers + of_ring;
-  all.push_back(
-      {{Taken ? "ring, rows taken" : "ring",
-        parameters(parts, Threads, Items, " S" + std::to_string(Slots) + " H" + std::to_string(Held)),
-        kept / 8 + 1, 2 * kept, 128, any},
-       [=](const T* x, T* y, float* workspace, const matrix_shape& s, simt::stream queue) {
-         auto* taken = reinterpret_cast<unsigned*>(workspace);
-         if constexpr (Taken) SIMT_CHECK(cudaMemsetAsync(taken, 0, sizeof *taken, queue));
-         const auto kernel = softmax_ring<Threads, Items, Slots, Held, Taken, T>;
-         const std::int64_t fit = clusters_that_fit(kernel, parts, Threads + 32, bytes);
-         const auto blocks = static_cast<unsigned>(std::min(s.rows, fit) * parts);
-         simt::launch_cluster(kernel, parts, {blocks, Threads + 32, bytes, queue}, x, y, s, taken);
-       }});
-}
-
+/// Stage 07's ring, with other parameters than its own.
 template <int Threads, int Items, int Slots, int Held, class T>
 void add_ring(std::vector<design<T>>& all, int parts) {
-  add_ring_with<Threads, Items, Slots, Held, false>(all, parts);
-  add_ring_with<Threads, Items, Slots, Held, true>(all, parts);
+  // Beyond twice what is kept, most of a row is read twice; below an eighth, a smaller cluster does. Few rows
+  // have nothing to load ahead.
+  const std::int64_t kept = std::int64_t{parts} * Threads * Items * (Slots + Held) * per_vector<T>;
+  all.push_back(
+      {{"stage 07, ring",
+        parameters(parts, Threads, Items, " S" + std::to_string(Slots) + " H" + std::to_string(Held)),
+        kept / 8 + 1, 2 * kept, 32, any},
+       [=](const T* x, T* y, float* workspace, const matrix_shape& s, simt::stream queue) {
+         launch_ring<32, Threads, Items, Slots, Held>(parts, x, y, workspace, s, queue);
+       }});
 }
 
 /// Stage 07's two launches, with another number of parts and threads than its own.
@@ -133,7 +117,6 @@ const std::vector<design<T>>& designs() {
       add_held<512, most, stores_and_barrier>(all, "held, barrier", parts);
       add_held<256, most, messages_in_turns>(all, "held, messages", parts);
       add_held<512, most, messages_in_turns>(all, "held, messages", parts);
-      add_ring<512, 2, 12, 0>(all, parts);
       add_ring<512, 2, 12, 3>(all, parts);
       add_ring<256, 4, 12, 6>(all, parts);
       add_ring<256, 4, 12, 4>(all, parts);

@@ -81,7 +81,8 @@ choice choose(const softmax_problem& p, bool has_workspace) {
                                               : choice{6, "by rule: a block holds the row"};
 }
 
-/// What stage 07 keeps of the parts of all rows: a maximum and a sum of 4 bytes each.
+/// What stage 07 keeps of the parts of all rows: a maximum and a sum of 4 bytes each. In the ring, a counter
+/// of rows that fits in there.
 std::size_t bytes_of_parts(const matrix_shape& s) {
   return static_cast<std::size_t>(parts_of(s) * s.rows) * 8;
 }
@@ -104,7 +105,8 @@ std::size_t softmax_workspace(const softmax_problem& p) {
   if (p.rows <= 0 || p.cols <= 0) return 0;
   const matrix_shape s{p.rows, p.cols, p.ld_in, p.ld_out};
   const bool clusters = simt::most_cluster_blocks() >= most_parts;
-  const bool used = clusters ? beyond_clusters(s) : p.cols > widest_of_06 || choose(p, true).stage == 7;
+  const bool used = clusters ? beyond_clusters(s) || in_ring(s, bytes_of(p.type))
+                             : p.cols > widest_of_06 || choose(p, true).stage == 7;
   return used ? bytes_of_parts(s) : 0;
 }
 

@@ -70,6 +70,10 @@ inline status copy_to_host(void* to, const void* from, std::size_t bytes) {
 inline status copy_on_device(void* to, const void* from, std::size_t bytes, stream queue) {
   return cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, queue);
 }
+/// Fills memory with zeros, in the order of the stream: a part of a launch, so not where launches are noted.
+inline status zero(void* p, std::size_t bytes, stream queue) {
+  return noted_launches ? success : cudaMemsetAsync(p, 0, bytes, queue);
+}
 /// Fills memory with 0xff, which is a NaN in every dtype: what no kernel wrote cannot look like a result.
 inline status poison(void* p, std::size_t bytes) { return cudaMemset(p, 0xff, bytes); }
 /// Waits for all that was launched, and returns its first error.
@@ -260,6 +264,31 @@ void launch_early(void (*kernel)(P...), const geometry& g, A... args) {
   launch_checked(c, g, kernel, static_cast<P>(args)...);
 }
 
+/// Allows a kernel clusters of `blocks` blocks.
+inline void allow_cluster(const void* kernel, int blocks) {
+  constexpr int portable = 8;  // more have to be asked for
+  if (blocks > portable)
+    (void)cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed,
+                               1);  // refused: the launch will say so
+}
+
+/// How many clusters of `blocks` blocks, of `threads` threads and `bytes` of dynamic shared memory each, the
+/// GPU holds at once.
+template <class... P>
+std::int64_t resident_clusters(void (*kernel)(P...), int blocks, int threads, std::size_t bytes) {
+  const auto* function = reinterpret_cast<const void*>(kernel);
+  allow_shared(function, bytes);
+  allow_cluster(function, blocks);
+  cudaLaunchAttribute attribute = cluster_attribute(blocks);
+  cudaLaunchConfig_t c =
+      launch_configuration({static_cast<unsigned>(blocks), static_cast<unsigned>(threads), bytes});
+  c.attrs = &attribute;
+  c.numAttrs = 1;
+  int clusters = 0;
+  SIMT_CHECK(cudaOccupancyMaxActiveClusters(&clusters, function, &c));
+  return clusters;
+}
+
 /// Launches clusters of `blocks` blocks; the grid is a multiple of that.
 template <class... P, class... A>
 void launch_cluster(void (*kernel)(P...), int blocks, const geometry& g, A... args) {
@@ -267,9 +296,7 @@ void launch_cluster(void (*kernel)(P...), int blocks, const geometry& g, A... ar
   if (noted_launches)
     return noted_launches->push_back(
         {kernel_name(function), g.grid.x, g.grid.y, g.block.x, g.shared_bytes, blocks});
-  constexpr int portable = 8;  // more blocks a cluster have to be asked for
-  if (blocks > portable)
-    (void)cudaFuncSetAttribute(function, cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
+  allow_cluster(function, blocks);
   cudaLaunchAttribute attribute = cluster_attribute(blocks);
   cudaLaunchConfig_t c = launch_configuration(g);
   c.attrs = &attribute;

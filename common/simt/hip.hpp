@@ -70,6 +70,10 @@ inline status copy_to_host(void* to, const void* from, std::size_t bytes) {
 inline status copy_on_device(void* to, const void* from, std::size_t bytes, stream queue) {
   return hipMemcpyAsync(to, from, bytes, hipMemcpyDeviceToDevice, queue);
 }
+/// Fills memory with zeros, in the order of the stream: a part of a launch, so not where launches are noted.
+inline status zero(void* p, std::size_t bytes, stream queue) {
+  return noted_launches ? success : hipMemsetAsync(p, 0, bytes, queue);
+}
 /// Fills memory with 0xff, which is a NaN in every dtype: what no kernel wrote cannot look like a result.
 inline status poison(void* p, std::size_t bytes) { return hipMemset(p, 0xff, bytes); }
 /// Waits for all that was launched, and returns its first error.
@@ -204,6 +208,12 @@ inline int most_cluster_blocks() { return 0; }
 template <class... P, class... A>
 void launch_early(void (*kernel)(P...), const geometry& g, A... args) {
   launch(kernel, g, args...);
+}
+
+/// How many clusters the GPU holds at once: there are none.
+template <class... P>
+std::int64_t resident_clusters(void (*)(P...), int, int, std::size_t) {
+  return 0;
 }
 
 /// Launches clusters of one block.

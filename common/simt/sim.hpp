@@ -113,6 +113,9 @@ status release(void* p);
 status copy_to_device(void* to, const void* from, std::size_t bytes);
 status copy_to_host(void* to, const void* from, std::size_t bytes);
 status copy_on_device(void* to, const void* from, std::size_t bytes, stream queue);
+/// Fills memory with zeros, in the order of the stream: a part of a launch, so not where launches are noted
+/// or do not run.
+status zero(void* p, std::size_t bytes, stream queue);
 /// Fills memory with 0xff, which is a NaN in every dtype, and forgets that it was ever written.
 status poison(void* p, std::size_t bytes);
 inline status synchronize() { return success; }
@@ -258,6 +261,13 @@ inline int most_cluster_blocks() { return configuration().cluster_blocks; }
 template <class... P, class... A>
 void launch_early(void (*kernel)(P...), const geometry& g, A... args) {
   launch(kernel, g, args...);
+}
+
+/// How many clusters of `blocks` blocks the GPU holds at once: here, of large blocks, what an H200 does.
+template <class... P>
+std::int64_t resident_clusters(void (*)(P...), int blocks, int, std::size_t) {
+  constexpr int blocks_in_clusters = 128;  // of its 132 multiprocessors, 4 are left without
+  return blocks_in_clusters / blocks;
 }
 
 /// Launches clusters of `blocks` blocks; the grid is a multiple of that.

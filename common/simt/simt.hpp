@@ -10,12 +10,12 @@
 /// |-----------------------------------------------------------|------------------------------------------|
 /// | `status` `success` `describe` `advice` `check`            | `half` `bfloat16`                        |
 /// | `allocate` `release` `copy_to_device` `copy_to_host`      | `shuffle` `shuffle_xor` `shuffle_down`   |
-/// | `copy_on_device` `poison` `synchronize`                   | `sync_warp` `dynamic_shared`             |
+/// | `copy_on_device` `zero` `poison` `synchronize`            | `sync_warp` `dynamic_shared`             |
 /// | `stream` `create_stream` `destroy_stream`                 | `vector16` `load_vector` `store_vector`  |
 /// | `geometry` `launch` `with_warp_size`                      | `unpack_pair` `pack_pair` `larger_pair` `exp2` |
 /// | `most_cluster_blocks` `launch_cluster` `launch_early`     | `cluster_id` `cluster_count`             |
 /// | `query_devices` `find_device` `free_memory`               | `cluster_blocks` `cluster_rank`          |
-/// | `stopwatch` `recording`                                   | `cluster_arrive` `cluster_wait` `store_pair` `fetch_increment` |
+/// | `resident_clusters` `stopwatch` `recording`               | `cluster_arrive` `cluster_wait` `store_pair` `fetch_increment` |
 // clang-format on
 #include "simt/device.hpp"
 #include "simt/error.hpp"

@@ -47,10 +47,11 @@ __global__ void __launch_bounds__(most_cluster_threads, Items == 8 ? 4 : 6)
   const int begin = Shared ? rank * kept : 0, left = l.vectors - begin;
   const int here = !Shared || left < 0 ? 0 : left < kept ? left : kept;
   if (threadIdx.x == 0) {
+    exchange.init();
+    if constexpr (Shared) simt::barrier_init(copied, 1);
+    simt::barrier_publish();
     exchange.expect(warps * blocks);
     if constexpr (Shared) {
-      simt::barrier_init(copied, 1);
-      simt::barrier_publish();
       simt::barrier_arrive_expect(copied, here * 16);
       if (here > 0) simt::copy_chunk(chunk, vectors + std::int64_t{begin} * per_vector<T>, here * 16, copied);
     }

@@ -15,11 +15,13 @@ struct messages {
   running state[MostStates];
   simt::transaction_barrier arrived;
 
-  /// Sets the barrier up for `states` states. One thread of each block, before the barrier of the cluster
+  /// Sets the barrier up. One thread of each block, which publishes it before the barrier of the cluster
   /// that comes before the first send.
+  __device__ void init() { simt::barrier_init(arrived, 1); }
+
+  /// Says that `states` states will arrive, those of one row. The same thread, once a row; it does not matter
+  /// whether some have arrived already.
   __device__ void expect(int states) {
-    simt::barrier_init(arrived, 1);
-    simt::barrier_publish();
     simt::barrier_arrive_expect(arrived, states * static_cast<int>(sizeof(running)));
   }
 
@@ -31,9 +33,10 @@ struct messages {
   }
 
   /// Waits for all states, and merges them. Takes part: every lane. Valid on: every lane. Barriers: none.
+  /// `turn` counts the rows that this set was used for; the last bit is enough.
   template <int WarpSize>
-  __device__ running receive(int lane, int states) {
-    simt::barrier_wait_cluster(arrived, 0);
+  __device__ running receive(int lane, int states, unsigned turn = 0) {
+    simt::barrier_wait_cluster(arrived, turn % 2);
     running r = {-INFINITY, 0.0f};
 #pragma unroll 1
     for (int k = lane; k < states; k += WarpSize) r = merge(r, state[k]);

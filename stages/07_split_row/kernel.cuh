@@ -2,10 +2,12 @@
 // Softmax with a row split over several blocks, for rows that no block can hold and for rows too few to fill
 // the GPU. This form runs on every GPU: one launch leaves the maximum and the sum of each part of a row in
 // memory, a second one merges them and writes. Moves, in elements: reads 2MN, writes MN, and two numbers a
-// part. Where there are clusters of blocks, cluster.cuh does it in one launch.
+// part. Where there are clusters of blocks, cluster.cuh does it in one launch; many of the widest rows,
+// ring.cuh.
 #include "cluster.cuh"
 #include "kernels/row_share.cuh"
 #include "numerics/shape.hpp"
+#include "ring.cuh"
 #include "simt/async.hpp"
 #include "simt/simt.hpp"
 #include "split_plan.hpp"
@@ -86,13 +88,16 @@ void launch_parts(int parts, const T* x, T* y, float* workspace, const matrix_sh
   simt::launch_early(normalise, {grid, threads, 0, queue}, x, y, partial, s);
 }
 
-/// y = softmax of each row of x. workspace holds a maximum and a sum for each part of each row; where there
-/// are clusters, it may be null.
+/// y = softmax of each row of x. workspace has room for a maximum and a sum for each part of each row; where
+/// there are clusters, it may be null.
 template <int WarpSize, class T>
 void softmax(const T* x, T* y, float* workspace, const matrix_shape& s, simt::stream queue) {
   if (s.rows == 0 || s.cols == 0) return;
-  if (simt::most_cluster_blocks() >= most_parts && (!beyond_clusters(s) || !workspace))
-    return softmax_in_clusters<WarpSize>(x, y, s, queue);
+  const bool clusters = simt::most_cluster_blocks() >= most_parts;
+  if (clusters && workspace && in_ring(s, sizeof(T)))
+    return launch_ring<WarpSize, ring_threads, ring_items, ring_slots, ring_held>(ring_parts(s, sizeof(T)), x,
+                                                                                  y, workspace, s, queue);
+  if (clusters && (!workspace || !beyond_clusters(s))) return softmax_in_clusters<WarpSize>(x, y, s, queue);
   launch_parts<WarpSize, part_values / per_vector<T>>(parts_of(s), x, y, workspace, s, queue);
 }
 

@@ -66,6 +66,36 @@ inline bool beyond_clusters(const matrix_shape& s) {
   return s.rows <= 20 && s.cols >= 32768 && s.cols >= 15000 * s.rows;
 }
 
+// The ring of ring.cuh.
+inline constexpr int ring_threads = 256;  // of a block, that compute
+inline constexpr int ring_items = 4;  // vectors of a chunk, a thread
+inline constexpr int ring_slots = 12;  // chunks of a block in shared memory
+inline constexpr int ring_held = 4;  // chunks of a row in the registers of a block
+inline constexpr std::int64_t ring_chunk = ring_threads * ring_items;  // vectors
+
+/// With clusters: rows so wide that the GPU holds few of them at a time, and few others load while a cluster
+/// exchanges and stores; and enough rows that there are some to load ahead.
+inline bool in_ring(const matrix_shape& s, std::size_t element_bytes) {
+  constexpr std::int64_t widest = 65536, few_rows = 32;  // vectors, rows
+  const std::int64_t vectors = s.cols * static_cast<std::int64_t>(element_bytes) / 16;
+  return vectors > widest && s.rows >= few_rows;
+}
+
+/// Blocks of a cluster of the ring, as measured on an H200 (bench/results/h200_designs_5.json): twice as many
+/// clusters of half the size are faster for 16-bit values, as long as they hold the row.
+inline int ring_parts(const matrix_shape& s, std::size_t element_bytes) {
+  constexpr std::int64_t half = most_parts / 2, held = half * (ring_held + ring_slots) * ring_chunk;
+  return element_bytes == 2 && s.cols / 8 <= held ? static_cast<int>(half) : most_parts;
+}
+
+/// Vectors of a row that the ring loads twice: each block's chunks beyond those that it keeps.
+inline std::int64_t ring_reloads(const matrix_shape& s, std::size_t element_bytes) {
+  const std::int64_t vectors = s.cols * static_cast<std::int64_t>(element_bytes) / 16;
+  const std::int64_t parts = ring_parts(s, element_bytes);
+  const std::int64_t chunks = divided_up(divided_up(vectors, parts), ring_chunk);
+  return parts * std::max<std::int64_t>(chunks - ring_held - ring_slots, 0) * ring_chunk;
+}
+
 /// Without clusters: threads of a block.
 inline int part_threads(const matrix_shape& s) { return s.cols <= 2048 ? 64 : most_part_threads; }
 

@@ -23,10 +23,17 @@ const stage_info& this_stage() {
                  .reads_f32 = {.m = 2 * parts * parts},  // each block of a row reads all its parts
                  .writes_storage = {.mn = 1}}};
             if (cluster_blocks < most_parts || beyond_clusters(s)) return;
-            // What the last trip of a cluster over its row does not hold is read again: whole vectors here,
-            // and the few elements beside them are left out.
-            const split_plan plan = cluster_plan(s, size_of(t));
+            // What clusters do not hold of a row is read again: whole vectors here, and the few elements
+            // beside them are left out.
             const std::int64_t in_a_vector = 16 / static_cast<std::int64_t>(size_of(t));
+            if (in_ring(s, size_of(t))) {  // its counter takes the workspace's first 4 bytes
+              const std::int64_t again = ring_reloads(s, size_of(t)) * in_a_vector;
+              stage.launches = {{.kernel = "softmax_ring",
+                                 .reads_storage = {.mn = 1, .m = again},
+                                 .writes_storage = {.mn = 1}}};
+              return;
+            }
+            const split_plan plan = cluster_plan(s, size_of(t));  // all but its last trip over the row
             const std::int64_t held = std::int64_t{plan.parts} * plan.threads * plan.items;
             const std::int64_t vectors = s.cols / in_a_vector - std::int64_t{plan.parts} * plan.kept;
             const std::int64_t trips = divided_up(vectors, held);

@@ -153,6 +153,15 @@ status copy_on_device(void* to, const void* from, std::size_t bytes, stream) {
   return success;
 }
 
+status zero(void* p, std::size_t bytes, stream) {
+  if (bytes == 0 || noted_launches || !configuration().execute) return success;
+  buffer_region* r = live_range(p, bytes);
+  if (!r) return status::invalid_value;
+  std::memset(p, 0, bytes);
+  mark_written(*r, p, bytes, true);
+  return success;
+}
+
 status poison(void* p, std::size_t bytes) {
   if (bytes == 0) return success;
   buffer_region* r = live_range(p, bytes);

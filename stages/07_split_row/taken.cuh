@@ -1,7 +1,6 @@
 #pragma once
-/// @file
-/// Rows that clusters take one by one, so that one that is late takes fewer: from a counter in global memory,
-/// which must be 0 at the launch. The first row of a cluster is that of its own number.
+// Rows that clusters take one by one, so that one that is late takes fewer: from a counter in global memory,
+// which must be 0 at the launch. The first row of a cluster is that of its own number.
 #include "simt/async.hpp"
 #include "simt/simt.hpp"
 
@@ -28,7 +27,7 @@ struct taken_rows {
   __device__ void init() {
     for (simt::transaction_barrier& b : told) simt::barrier_init(b, 1);
   }
-  /// One thread of each block, once for each entry that it or others receive.
+  /// One thread of each block, once for each entry.
   __device__ void expect(unsigned n) { simt::barrier_arrive_expect(told[n % entries], sizeof *row); }
   /// One thread of the cluster.
   __device__ void tell(unsigned n, std::int64_t next) {
@@ -44,9 +43,9 @@ struct taken_rows {
   }
 };
 
-/// Takes rows for a cluster, by one thread of it; without a counter, it takes none. The counter's answer
-/// takes as long as a load, so it is asked some chunks before the row is needed: late in the row before, as a
-/// row taken early may end late. If that has too few chunks, a row earlier.
+/// Takes rows for a cluster, by one thread of it; in the other blocks it has no counter, and takes none. The
+/// counter's answer takes as long as a load, so it is asked some chunks before the row is needed: late in the
+/// row before, as a row taken early may end late. If that has too few chunks, a row earlier.
 template <int Slots>
 class row_taker {
  public:
