@@ -77,17 +77,19 @@ void check_held(void (*kernel)(const T*, T*, matrix_shape), int threads, std::in
       });
 }
 
-/// Stage 07's kernel with 32 threads of Items vectors, and `kept` more in shared memory.
+/// Stage 07's kernel with `threads` threads of Items vectors, and `kept` more in shared memory.
 template <int Items, bool Shared, class T>
-void check_stage(int kept, int parts) {
-  const std::int64_t held = (32 * Items + kept) * per_vector<T>;
+void check_stage(int kept, int parts, int threads) {
+  const std::int64_t held = (threads * Items + kept) * per_vector<T>;
   for (const std::int64_t cols : widths(held, 4 * parts * held))
     for (const std::int64_t apart : {0, 1})
       check<T>(7, cols, cols + 1, [&](const T* x, T* y, const matrix_shape& s) {
         const auto kernel = apart ? softmax_cluster<32, Items, Shared, rows_lie::apart, T>
                                   : softmax_cluster<32, Items, Shared, rows_lie::alike, T>;
         const auto blocks = static_cast<unsigned>(s.rows) * static_cast<unsigned>(parts);
-        simt::launch_cluster(kernel, parts, {blocks, 32, static_cast<std::size_t>(kept) * 16}, x, y, s, kept);
+        simt::launch_cluster(kernel, parts,
+                             {blocks, static_cast<unsigned>(threads), static_cast<std::size_t>(kept) * 16}, x,
+                             y, s, kept);
       });
 }
 
@@ -123,9 +125,10 @@ TEMPLATE_TEST_CASE("a row in the registers of a cluster", "[designs]", float, si
   check_held(softmax_held<32, 2, messages_in_turns, TestType>, 32, 64 * size, parts);
   check_held(softmax_held<64, 1, messages_in_turns, TestType>, 64, 64 * size, parts);
   check_held(softmax_held<64, 1, stores_and_barrier, TestType>, 64, 64 * size, parts);
-  for (const int kept : {0, 1, 64, 100}) check_stage<8, true, TestType>(kept, parts);
-  check_stage<8, false, TestType>(0, parts);
-  check_stage<4, false, TestType>(0, parts);
+  for (const int kept : {0, 1, 64, 100}) check_stage<8, true, TestType>(kept, parts, 32);
+  check_stage<8, true, TestType>(100, parts, 96);
+  check_stage<8, false, TestType>(0, parts, 64);
+  check_stage<4, false, TestType>(0, parts, 32);
 }
 
 TEMPLATE_TEST_CASE("two launches", "[designs]", float, simt::bfloat16) {
