@@ -234,10 +234,11 @@ __device__ inline void store_pair(void* p, int, float a, float b) {
   static_cast<float*>(p)[1] = b;
 }
 
-/// The block's dynamic shared memory, as many bytes as the launch asked for.
+/// The block's dynamic shared memory, as many bytes as the launch asked for, from a multiple of 128 on: a
+/// copy of chunks (simt/async.hpp) is slower to a place that is not even a multiple of 32.
 template <class T>
 __device__ inline T* dynamic_shared() {
-  extern __shared__ __align__(16) unsigned char simt_dynamic_shared[];
+  extern __shared__ __align__(128) unsigned char simt_dynamic_shared[];
   return reinterpret_cast<T*>(simt_dynamic_shared);
 }
 

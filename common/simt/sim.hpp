@@ -286,7 +286,8 @@ void cluster_wait(const char* file = __builtin_FILE(), int line = __builtin_LINE
 void store_pair(void* p, int rank, float a, float b);
 
 void* dynamic_shared_memory() noexcept;
-/// The block's dynamic shared memory, as many bytes as the launch asked for.
+/// The block's dynamic shared memory, as many bytes as the launch asked for, from a multiple of 128 on: a
+/// copy of chunks (simt/async.hpp) is slower to a place that is not even a multiple of 32.
 template <class T>
 T* dynamic_shared() {
   return static_cast<T*>(dynamic_shared_memory());

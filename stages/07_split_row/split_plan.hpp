@@ -30,7 +30,7 @@ inline std::int64_t whole_warps(std::int64_t threads) { return divided_up(thread
 /// them.
 inline std::int64_t blocks_that_fill(std::int64_t vectors) {
   std::int64_t best = most_parts, most = 0;
-  for (std::int64_t parts = 1; parts <= most_parts; ++parts) {
+  for (std::int64_t parts = 2; parts <= most_parts; ++parts) {
     const std::int64_t a_block = divided_up(vectors, parts);
     if (a_block > 8 * most_cluster_threads) continue;
     const std::int64_t threads = std::max<std::int64_t>(whole_warps(divided_up(a_block, 8)), 128);
@@ -50,7 +50,7 @@ inline split_plan cluster_plan(const matrix_shape& s, std::size_t element_bytes)
   const std::int64_t vectors = s.cols * static_cast<std::int64_t>(element_bytes) / 16;
   const bool few = s.rows <= few_rows && vectors <= 16384;
   std::int64_t parts = blocks_that_fill(vectors);
-  if (few) parts = vectors > 8192 ? 16 : vectors > 1024 ? 8 : 1;
+  if (few) parts = vectors > 8192 ? 16 : vectors > 1024 ? 8 : 2;
   if (vectors > 16384) parts = vectors > 28000 ? 16 : 8;
   const std::int64_t items = few ? 4 : 8, a_block = divided_up(vectors, parts);
   const std::int64_t threads =

@@ -312,9 +312,9 @@ void worker::begin(const launch_job& j) {
   recent_accesses_.begin(j.warp_size == 64 ? 6 : 5);
   find_static_shared(tls_begin_, tls_bytes_);
   static_written_.assign(tls_bytes_, 0);
-  dynamic_.resize(j.shared_bytes + 16);
+  dynamic_.resize(j.shared_bytes + 128);
   dynamic_written_.assign(j.shared_bytes, 0);
-  dynamic_shared = dynamic_.data() + (16 - reinterpret_cast<std::uintptr_t>(dynamic_.data()) % 16) % 16;
+  dynamic_shared = dynamic_.data() + (128 - reinterpret_cast<std::uintptr_t>(dynamic_.data()) % 128) % 128;
   std::fill(std::begin(recent_), std::end(recent_), nullptr);
   const int threads = j.threads();
   if (threads > stack_count_) {
