@@ -837,7 +837,7 @@ TEST_CASE("many rows as wide as a cluster holds, and wider, special ones too", "
   };
   constexpr std::int64_t wide = 4 * 65536 + 40;  // in fp32, more than 65536 vectors
   one_launch(check(make_input("special", 59, dtype::f32, 33, wide, wide + 3), wide + 7), "softmax_ring");
-  one_launch(check(make_input("mixed", 59, dtype::bf16, 32, 2 * wide, 2 * wide), -1, 3), "softmax_ring");
+  one_launch(check(make_input("mixed", 59, dtype::bf16, 32, 2 * wide, 2 * wide), -1, 3), "softmax_cluster");
 }
 
 TEST_CASE("rows wider than the stage can hold are refused by name, and the widest is right", "[contract]") {

@@ -50,14 +50,16 @@ __global__ void __launch_bounds__(most_cluster_threads, Items == 8 ? 4 : 6)
     exchange.init();
     if constexpr (Shared) simt::barrier_init(copied, 1);
     simt::barrier_publish();
+  }
+  simt::sync_warp();
+  simt::cluster_arrive_relaxed();  // waited for below, when the loads are under way
+  if (threadIdx.x == 0) {
     exchange.expect(warps * blocks);
     if constexpr (Shared) {
       simt::barrier_arrive_expect(copied, here * 16);
       if (here > 0) simt::copy_chunk(chunk, vectors + std::int64_t{begin} * per_vector<T>, here * 16, copied);
     }
   }
-  simt::sync_warp();
-  simt::cluster_arrive_relaxed();  // waited for below, when the loads are under way
 
   const std::int64_t edge_col = row_share<T, 1, 1>::edge_col(l, place);
   float edge = -INFINITY;

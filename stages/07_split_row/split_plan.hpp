@@ -70,14 +70,16 @@ inline bool beyond_clusters(const matrix_shape& s) {
 inline constexpr int ring_threads = 256;  // of a block, that compute
 inline constexpr int ring_items = 4;  // vectors of a chunk, a thread
 inline constexpr int ring_slots = 12;  // chunks of a block in shared memory
-inline constexpr int ring_held = 4;  // chunks of a row in the registers of a block
+inline constexpr int ring_held = 6;  // chunks of a row in the registers of a block
 inline constexpr std::int64_t ring_chunk = ring_threads * ring_items;  // vectors
 
 /// With clusters: rows so wide that the GPU holds few of them at a time, and few others load while a cluster
-/// exchanges and stores; and enough rows that there are some to load ahead.
+/// exchanges and stores; and enough rows that there are some to load ahead. 16-bit values, twice as many in a
+/// byte, keep the threads of a ring too busy, until a cluster does not hold them.
 inline bool in_ring(const matrix_shape& s, std::size_t element_bytes) {
-  constexpr std::int64_t widest = 65536, few_rows = 32;  // vectors, rows
+  constexpr std::int64_t few_rows = 32;
   const std::int64_t vectors = s.cols * static_cast<std::int64_t>(element_bytes) / 16;
+  const std::int64_t widest = element_bytes == 4 ? 65536 : 131072;  // vectors
   return vectors > widest && s.rows >= few_rows;
 }
 
