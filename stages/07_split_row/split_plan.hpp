@@ -42,7 +42,7 @@ inline std::int64_t blocks_that_fill(std::int64_t vectors) {
   return best;
 }
 
-/// With clusters, as measured on an H200 (bench/results/h200_designs_5.json). What the registers of its
+/// With clusters, as measured on an H200 (bench/results/h200_designs_6.json). What the registers of its
 /// blocks do not hold of a row, they keep in shared memory. Few rows have no others to hide behind: half as
 /// much a thread, and twice the threads.
 inline split_plan cluster_plan(const matrix_shape& s, std::size_t element_bytes) {
@@ -83,7 +83,7 @@ inline bool in_ring(const matrix_shape& s, std::size_t element_bytes) {
   return vectors > widest && s.rows >= few_rows;
 }
 
-/// Blocks of a cluster of the ring, as measured on an H200 (bench/results/h200_designs_5.json): twice as many
+/// Blocks of a cluster of the ring, as measured on an H200 (bench/results/h200_designs_6.json): twice as many
 /// clusters of half the size are faster for 16-bit values, as long as they hold the row.
 inline int ring_parts(const matrix_shape& s, std::size_t element_bytes) {
   constexpr std::int64_t half = most_parts / 2, held = half * (ring_held + ring_slots) * ring_chunk;
