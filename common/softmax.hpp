@@ -40,7 +40,7 @@ struct softmax_plan {
 };
 
 /// Bytes of workspace with which softmax() is fastest; it works with less, and with none. 0 for most shapes.
-/// At most 1024 bytes a row. Depends on the current device.
+/// At most 2048 bytes a row. Depends on the current device.
 /// @throws std::runtime_error where there is none
 std::size_t softmax_workspace(const softmax_problem& p);
 

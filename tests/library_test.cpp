@@ -148,6 +148,12 @@ TEST_CASE("rows that no block holds are right, with and without workspace", "[li
         for (bool workspace : {true, false}) check_right("normal", type, m, n, {.workspace = workspace});
 }
 
+TEST_CASE("the workspace is small", "[library]") {
+  for (const std::int64_t rows : {1, 2, 20, 33})
+    for (std::int64_t cols = 1000; cols <= 1 << 26; cols *= 2)
+      CHECK(softmax_workspace({rows, cols, cols, cols}) <= 2048 * static_cast<std::size_t>(rows));
+}
+
 TEST_CASE("many of the widest rows are right, with and without workspace", "[library]") {
   constexpr std::int64_t rows = 33, cols = 4 * 65536 + 5;
   const struct simulated_clusters {  // or it would be two launches again
@@ -282,23 +288,23 @@ struct work {
 
 TEST_CASE("streams do not disturb each other", "[library]") {
   work a(64, 128256, dtype::f32), b(3, 1048576, dtype::bf16), c(1, 262144, dtype::f32),
-      d(4096, 781, dtype::f16);
+      d(4096, 781, dtype::f16), e(33, 262148, dtype::f32);
   for (int turn = 0; turn < 50; ++turn)
-    for (work* w : {&a, &b, &c, &d}) w->enqueue();
+    for (work* w : {&a, &b, &c, &d, &e}) w->enqueue();
   REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
-  for (work* w : {&a, &b, &c, &d}) w->check();
+  for (work* w : {&a, &b, &c, &d, &e}) w->check();
   std::vector<std::jthread> threads;  // and from threads of their own
-  for (work* w : {&a, &b, &c, &d})
+  for (work* w : {&a, &b, &c, &d, &e})
     threads.emplace_back([w] {
       for (int turn = 0; turn < 50; ++turn) w->enqueue();
     });
   threads.clear();
   REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
-  for (work* w : {&a, &b, &c, &d}) w->check();
+  for (work* w : {&a, &b, &c, &d, &e}) w->check();
 }
 
 TEST_CASE("calls are captured into a graph and replayed", "[library]") {
-  for (const auto& [rows, cols] : {std::pair{512L, 1000L}, {8L, 128256L}, {1L, 1048576L}}) {
+  for (const auto& [rows, cols] : {std::pair{512L, 1000L}, {8L, 128256L}, {1L, 1048576L}, {33L, 1048584L}}) {
     work w(rows, cols, dtype::bf16);
     cudaGraph_t graph = nullptr;
     cudaGraphExec_t ready = nullptr;

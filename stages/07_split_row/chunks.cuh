@@ -29,7 +29,7 @@ struct row_part {
   __device__ std::int64_t first(int chunk) const {
     return l.head + (begin + std::int64_t{chunk} * ChunkVectors) * per_vector<T>;
   }
-  /// Has this thread an element that is in no vector? The first block has them.
+  /// Does this thread have an element that is in no vector? The first block has them.
   __device__ bool has_edge() const {
     return simt::cluster_rank() == 0 && static_cast<int>(threadIdx.x) < l.edges;
   }

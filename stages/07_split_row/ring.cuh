@@ -39,7 +39,8 @@ __global__ void __launch_bounds__(Threads + WarpSize, 1)
   simt::cluster_wait();
 
   const auto part_vectors = static_cast<int>((s.cols / per_vector<T> + blocks - 1) / blocks);
-  // A row without a vector has an empty chunk, or nothing would hold those back who load and take rows.
+  // A row without a vector has an empty chunk, or nothing would hold back the threads that load and take
+  // rows.
   const int chunks = part_vectors > 0 ? (part_vectors + chunk_vectors - 1) / chunk_vectors : 1;
   const int ringed = chunks > Held ? chunks - Held : 0;  // chunks that the registers do not hold
   const int reloaded = ringed > Slots ? ringed - Slots : 0;  // and the ring neither
@@ -110,7 +111,8 @@ __global__ void __launch_bounds__(Threads + WarpSize, 1)
   }
 }
 
-/// Launches as many clusters of `parts` blocks as fit at once. The counter is the start of the workspace.
+/// Launches as many clusters of `parts` blocks as fit at once, which the runtime is asked at each call,
+/// behind a memset of the counter, the start of the workspace.
 template <int WarpSize, int Threads, int Items, int Slots, int Held, class T>
 void launch_ring(int parts, const T* x, T* y, float* workspace, const matrix_shape& s, simt::stream queue) {
   const auto kernel = how_rows_lie(x, y, s) == rows_lie::apart

@@ -9,8 +9,8 @@ namespace softmax {
 
 inline constexpr int most_parts = 16;  // blocks of a cluster
 inline constexpr int most_cluster_threads = 256;  // of a block in a cluster
-inline constexpr int part_values = 8;  // without clusters: of a row, in the registers of a thread
-inline constexpr int most_part_threads = 256;  // without clusters: of a block
+inline constexpr int part_values = 8;  // in two launches: of a row, in the registers of a thread
+inline constexpr int most_part_threads = 256;  // in two launches: of a block
 
 /// A row over the blocks of a cluster.
 struct split_plan {
@@ -50,6 +50,7 @@ inline split_plan cluster_plan(const matrix_shape& s, std::size_t element_bytes)
   const std::int64_t vectors = s.cols * static_cast<std::int64_t>(element_bytes) / 16;
   const bool few = s.rows <= few_rows && vectors <= 16384;
   std::int64_t parts = blocks_that_fill(vectors);
+  // As measured: 2, 8 or 16 for few rows; and wider rows keep vectors in shared memory too.
   if (few) parts = vectors > 8192 ? 16 : vectors > 1024 ? 8 : 2;
   if (vectors > 16384) parts = vectors > 28000 ? 16 : 8;
   const std::int64_t items = few ? 4 : 8, a_block = divided_up(vectors, parts);
@@ -74,8 +75,8 @@ inline constexpr int ring_held = 6;  // chunks of a row in the registers of a bl
 inline constexpr std::int64_t ring_chunk = ring_threads * ring_items;  // vectors
 
 /// With clusters: rows so wide that the GPU holds few of them at a time, and few others load while a cluster
-/// exchanges and stores; and enough rows that there are some to load ahead. 16-bit values, twice as many in a
-/// byte, keep the threads of a ring too busy, until a cluster does not hold them.
+/// exchanges and stores; and enough rows that there are some to load ahead. 16-bit values, of which
+/// a vector has twice as many, keep the threads of a ring busy for longer: from twice as many vectors on.
 inline bool in_ring(const matrix_shape& s, std::size_t element_bytes) {
   constexpr std::int64_t few_rows = 32;
   const std::int64_t vectors = s.cols * static_cast<std::int64_t>(element_bytes) / 16;
@@ -98,10 +99,11 @@ inline std::int64_t ring_reloads(const matrix_shape& s, std::size_t element_byte
   return parts * std::max<std::int64_t>(chunks - ring_held - ring_slots, 0) * ring_chunk;
 }
 
-/// Without clusters: threads of a block.
+/// In two launches: threads of a block. Up to 2048 columns a row is one part.
 inline int part_threads(const matrix_shape& s) { return s.cols <= 2048 ? 64 : most_part_threads; }
 
-/// Without clusters: as many parts as fill a large GPU twice, at most one for every 2048 columns.
+/// In two launches: as many parts as fill a large GPU twice, at most one for every 2048 columns, and at most
+/// 256, as the second launch merges one a thread.
 inline int parts_of(const matrix_shape& s) {
   constexpr std::int64_t filled = 2 * 132, narrowest = 2048;
   return static_cast<int>(std::clamp<std::int64_t>(

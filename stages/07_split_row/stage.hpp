@@ -42,8 +42,9 @@ const stage_info& this_stage() {
                                .reads_storage = {.mn = 1, .m = again},
                                .writes_storage = {.mn = 1}}};
           },
-      // A thread adds 64 values or less at a time, and may rescale its sum after each 16 or more, an
-      // exponential and two products; then an edge; lanes and at most 256 warps are merged.
+      // A thread adds 64 values or less at a time, and may rescale its sum after each 8 or more, an
+      // exponential and two products; then an edge; then at most four merges of a warp's lanes, over warps
+      // and over parts.
       .sum_depth =
           [](const matrix_shape& s) {
             const double times =

@@ -31,10 +31,10 @@ struct taken_rows {
   __device__ void expect(unsigned n) { simt::barrier_arrive_expect(told[n % entries], sizeof *row); }
   /// One thread of the cluster.
   __device__ void tell(unsigned n, std::int64_t next) {
-    float half[2];  // a pair is sent as two floats
-    __builtin_memcpy(half, &next, sizeof half);
+    float words[2];  // a pair is sent as two floats
+    __builtin_memcpy(words, &next, sizeof words);
     for (int rank = 0; rank < simt::cluster_blocks(); ++rank)
-      simt::send_pair(&row[n % entries], told[n % entries], rank, half[0], half[1]);
+      simt::send_pair(&row[n % entries], told[n % entries], rank, words[0], words[1]);
   }
   /// Any thread, each entry in turn.
   __device__ std::int64_t receive(unsigned n) {
