@@ -81,9 +81,9 @@ void check_held(void (*kernel)(const T*, T*, matrix_shape), int threads, std::in
 template <int Items, bool Shared, class T>
 void check_stage(int kept, int parts, int threads) {
   const std::int64_t held = (threads * Items + kept) * per_vector<T>;
-  for (const std::int64_t cols : widths(held, 4 * parts * held))
+  for (const std::int64_t cols : widths(held, 2 * parts * held))
     for (const std::int64_t apart : {0, 1})
-      check<T>(7, cols, cols + 1, [&](const T* x, T* y, const matrix_shape& s) {
+      check<T>(3, cols, cols + 1, [&](const T* x, T* y, const matrix_shape& s) {
         const auto kernel = apart ? softmax_cluster<32, Items, Shared, rows_lie::apart, T>
                                   : softmax_cluster<32, Items, Shared, rows_lie::alike, T>;
         const auto blocks = static_cast<unsigned>(s.rows) * static_cast<unsigned>(parts);
@@ -107,25 +107,25 @@ TEMPLATE_TEST_CASE("a ring of chunks", "[designs]", float, simt::bfloat16) {
 /// More rows than a cluster has places to be told them, of a few chunks each and of none.
 TEMPLATE_TEST_CASE("a ring of many rows", "[designs]", float, simt::bfloat16) {
   const settings_guard guard(32, most_parts);
-  const int parts = GENERATE(1, 2, 16);
+  const int parts = GENERATE(1, 2);
   constexpr std::int64_t chunk = 32 * per_vector<TestType>;
   for (const std::int64_t cols :
        {std::int64_t{1}, parts * chunk - 1, 5 * parts * chunk + 3, 9 * parts * chunk})
     for (const unsigned clusters : {1u, 3u}) {
-      check_ring<32, 1, 4, 2, TestType>(parts, clusters, 100, cols);
-      check_ring<32, 1, 16, 0, TestType>(parts, clusters, 100, cols);
+      check_ring<32, 1, 4, 2, TestType>(parts, clusters, 40, cols);
+      check_ring<32, 1, 16, 0, TestType>(parts, clusters, 40, cols);
     }
   check_ring<32, 1, 4, 2, TestType>(parts, 3, 2, chunk);  // a cluster too many
 }
 
 TEMPLATE_TEST_CASE("a row in the registers of a cluster", "[designs]", float, simt::bfloat16) {
   const settings_guard guard(32, most_parts);
-  const int parts = GENERATE(1, 16);
+  const int parts = GENERATE(1, 5);
   constexpr int size = per_vector<TestType>;
   check_held(softmax_held<32, 2, messages_in_turns, TestType>, 32, 64 * size, parts);
   check_held(softmax_held<64, 1, messages_in_turns, TestType>, 64, 64 * size, parts);
   check_held(softmax_held<64, 1, stores_and_barrier, TestType>, 64, 64 * size, parts);
-  for (const int kept : {0, 1, 64, 100}) check_stage<8, true, TestType>(kept, parts, 32);
+  for (const int kept : {1, 64}) check_stage<8, true, TestType>(kept, parts, 32);
   check_stage<8, true, TestType>(100, parts, 96);
   check_stage<8, false, TestType>(0, parts, 64);
   check_stage<4, false, TestType>(0, parts, 32);

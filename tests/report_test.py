@@ -467,8 +467,8 @@ class Page(Folder):
         text = self.without_scripts(self.page(*RUN))
         glance = re.search(r'<section id="glance".*?</section>', text, re.S)[0]
         self.assertEqual(len(re.findall(r'<tr data-dtype="f16">', glance)), 18)
-        self.assertRegex(glance, r'(?s)>32<span class="type"> f32</span></th>.*?stage-04.*?>0.85</td>.*?'
-                                 r'cudnn-channel.*?class="ahead[^"]*">×1.37 ahead<')
+        self.assertRegex(glance, r'(?s)>32<span class="type"> f32</span></th>.*?stage-04.*?>0.86</td>.*?'
+                                 r'cudnn-channel.*?class="ahead[^"]*">×1.38 ahead<')
         few = re.search(r'<section id="few".*?</section>', text, re.S)[0]
         self.assertEqual(len(re.findall(r'<tr data-dtype="bf16">', few)), 15)
         self.assertRegex(few, r'(?s)1×1024<.*?>1.02</td>.*?stage-02</span> 1.56 .*?×1.5')
