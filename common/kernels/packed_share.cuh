@@ -39,7 +39,7 @@ __device__ simt::vector16 larger_vector(simt::vector16 a, simt::vector16 b) {
 template <class T, int Items>
 struct packed_share {
   static constexpr int size = per_vector<T>;  ///< elements of a vector
-  simt::vector16 held[Items];
+  simt::vector16 held[Items];  ///< as they were loaded
 
   /// Takes vectors place, place + stride, ... of `vectors` that start at `in`, which is a multiple of 16.
   __device__ void load(const T* in, int vectors, int place, int stride) {
