@@ -428,7 +428,7 @@ const std::map<std::string, std::function<finding(const gpu_facts&)>>& experimen
       {"states-of-warps",
        [](const gpu_facts&) {
          std::set<std::pair<int, int>> arrived;  // at one block, from (block, warp)
-         for (int block = 0; block < 8; ++block)
+         for (int block = 0; block < 4; ++block)
            for (int thread = 0; thread < 256; ++thread) arrived.insert({block, thread / 32});
          return number(static_cast<double>(arrived.size()));
        }},

@@ -80,7 +80,7 @@ std::map<std::string, double> quiz_facts(const gpu_facts& gpu) {
   f["columns_held"] = 16 * f["columns_held_block"];
   f["columns_held_registers"] = 16 * 256 * 8 * 4;
   f["states_warps"] = 256 / 32;
-  f["states_blocks"] = 8;
+  f["states_blocks"] = 4;
   f["states_cluster"] = f["states_blocks"] * f["states_warps"];
   return f;
 }
