@@ -284,7 +284,7 @@ def main():
     parser.add_argument("--bin", type=Path, help="folder with the stages; this one or build/bin if not given")
     args, extra = parser.parse_known_args()
     compared = COMPARED + (SHARED if args.shared else [])
-    earlier = None
+    earlier = device = None
     if args.hardware:
         try:
             earlier = json.loads(args.hardware.read_text())
@@ -316,9 +316,9 @@ def main():
     if args.json:
         commit = results[0]["commit"]  # of the program, which need not be that of the folder
         try:
-            measured = {"commit": earlier["commit"], "date": earlier["date"]} if earlier else {}
-            records.write(args.json, {"device": device if earlier else describe_device(), "commit": commit, "date": records.now(),
-                                      **({"hardware_measured": measured} if earlier else {}), "results": results})
+            measured = {"hardware_measured": {"commit": earlier["commit"], "date": earlier["date"]}} if earlier else {}
+            records.write(args.json, {"device": device or describe_device(), "commit": commit, "date": records.now(), **measured,
+                                      "results": results})
         except OSError as problem:
             stop(2, f"cannot write {args.json}: {problem.strerror}.")
     return 1 if unexplained else 0

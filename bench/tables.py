@@ -156,19 +156,28 @@ def dram_by_width():
 DESIGNS = "h200_designs.json"
 
 
+def type_text(dtype):
+    return {"f32": "fp32"}.get(dtype, dtype)
+
+
+def timed(entry):
+    """Microseconds of a design, and the fraction of a copy."""
+    return f"{entry['microseconds']:.0f} ({entry['fraction_of_copy']:.2f})"
+
+
 def designs_table(names, shapes):
     """Microseconds of designs at some shapes, and the fraction of a copy. `names`: design -> what the table calls it."""
     found = {(r["dtype"], r["cols"]): r for r in load(DESIGNS)["results"]}
     rows = []
     for dtype, cols in shapes:
-        times = {m["design"]: f"{m['microseconds']:.0f} ({m['fraction_of_copy']:.2f})" for m in found[dtype, cols]["measured"]}
-        rows.append([{"f32": "fp32"}.get(dtype, dtype), str(cols)] + [times.get(name, "–") for name in names])
+        times = {m["design"]: timed(m) for m in found[dtype, cols]["measured"]}
+        rows.append([type_text(dtype), str(cols)] + [times.get(name, "–") for name in names])
     return table(["type", "N", *names.values()], rows) + "\n\nMicroseconds a call for 2^28 elements (fraction of the best copy); – is not measured."
 
 
 def narrow_designs_table():
     """Narrow rows by the design of stage 06, in both sizes of storage."""
-    found = {(r["dtype"], r["cols"], m["design"]): f"{m['microseconds']:.0f} ({m['fraction_of_copy']:.2f})"
+    found = {(r["dtype"], r["cols"], m["design"]): timed(m)
              for r in load(DESIGNS)["results"] for m in r["measured"]}
     return table(["N", "fp32", "bf16"], [[str(n)] + [found[t, n, "edges a lane each"] for t in ("f32", "bf16")]
                                          for n in (32, 33, 64, 100, 128, 256, 512)]) + \
@@ -206,8 +215,8 @@ def wide_designs_table(name, names, narrowest):
         if r["rows"] * r["cols"] < 1 << 27 or r["cols"] < narrowest:
             continue
         best = [fastest(r["measured"], d) for d in names]
-        rows.append([{"f32": "fp32"}.get(r["dtype"], r["dtype"]), str(r["cols"])] +
-                    [f"{b['microseconds']:.0f} ({b['fraction_of_copy']:.2f})" if b else "–" for b in best])
+        rows.append([type_text(r["dtype"]), str(r["cols"])] +
+                    [timed(b) if b else "–" for b in best])
     return table(["type", "N", *names.values()], rows) + \
         "\n\nMicroseconds a call for 2^28 elements (fraction of the best copy beside it); – is not measured."
 
@@ -221,7 +230,7 @@ def few_rows_designs_table():
             continue
         best = [fastest(r["measured"], d) for d in names]
         copy = min(e["copy_microseconds"] for e in r["measured"] if "copy_microseconds" in e)
-        rows.append([{"f32": "fp32"}.get(r["dtype"], r["dtype"]), f"{r['rows']} x {r['cols']}", f"{copy:.1f}"] +
+        rows.append([type_text(r["dtype"]), f"{r['rows']} x {r['cols']}", f"{copy:.1f}"] +
                     [f"{b['microseconds']:.1f}" if b else "–" for b in best])
     return table(["type", "M x N", "copy", *names.values()], rows)
 

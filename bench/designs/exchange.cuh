@@ -21,13 +21,12 @@ __device__ inline running merge_states(const running* state, int states) {
 }
 
 /// By messages: each pair of numbers counts its own bytes where it arrives, and nobody waits for anything
-/// else. Four sets of states in turn, for kernels that send the states of row n before they receive those of
-/// row n - 1. Before a warp sends row n it has received row n - 2; so every warp had sent row n - 2, and
-/// before that received row n - 4, whose set is used again. The set of row n - 3 may still be read. With send
-/// and receive in turn, two sets would do.
+/// else. Two sets of states in turn. A warp sends row n when it has received row n - 1; every warp had sent
+/// that, and so had received row n - 2, whose set is used again. Not stage 07's `messages`: with its merge
+/// the kernel of 256 threads spills registers.
 template <int MostStates>
 struct messages_in_turns {
-  static constexpr int turns = 4;
+  static constexpr int turns = 2;
   running state[turns][MostStates];
   simt::transaction_barrier arrived[turns];
 

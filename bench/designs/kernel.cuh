@@ -52,7 +52,6 @@ void add_held(std::vector<design<T>>& all, const char* name, int parts) {
 /// and what they do not hold in shared memory.
 template <int Items, bool Shared, class T>
 void add_stage(std::vector<design<T>>& all, int parts) {
-  constexpr std::int64_t most_kept = 200 * 1024 / 16;  // vectors a block
   const std::int64_t of_warps = std::int64_t{parts} * 32 * Items,
                      held = of_warps * (most_cluster_threads / 32);
   const std::int64_t most = held + parts * most_kept;

@@ -9,6 +9,8 @@ namespace softmax {
 
 inline constexpr int most_parts = 16;  // blocks of a cluster
 inline constexpr int most_cluster_threads = 256;  // of a block in a cluster
+inline constexpr std::int64_t most_kept =
+    200 * 1024 / 16;  // vectors of a row in the shared memory of a block
 inline constexpr int part_values = 8;  // in two launches: of a row, in the registers of a thread
 inline constexpr int most_part_threads = 256;  // in two launches: of a block
 
@@ -21,6 +23,11 @@ struct split_plan {
 };
 
 inline std::int64_t divided_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+/// Vectors of 16 bytes in a row; one that starts between two multiples of 16 has one less at times.
+inline std::int64_t vectors_of(const matrix_shape& s, std::size_t element_bytes) {
+  return s.cols * static_cast<std::int64_t>(element_bytes) / 16;
+}
 
 /// Threads of as many warps as that takes. GPUs that have clusters have warps of 32 lanes.
 inline std::int64_t whole_warps(std::int64_t threads) { return divided_up(threads, 32) * 32; }
@@ -42,17 +49,21 @@ inline std::int64_t blocks_that_fill(std::int64_t vectors) {
   return best;
 }
 
+/// Blocks a row, as measured: wide rows keep vectors in shared memory too.
+inline std::int64_t cluster_parts(std::int64_t vectors, bool few_rows) {
+  if (vectors > 16384) return vectors > 28000 ? 16 : 8;
+  if (few_rows) return vectors > 8192 ? 16 : vectors > 1024 ? 8 : 2;
+  return blocks_that_fill(vectors);
+}
+
 /// With clusters, as measured on an H200 (bench/results/h200_designs_6.json). What the registers of its
 /// blocks do not hold of a row, they keep in shared memory. Few rows have no others to hide behind: half as
 /// much a thread, and twice the threads.
 inline split_plan cluster_plan(const matrix_shape& s, std::size_t element_bytes) {
-  constexpr std::int64_t few_rows = 16, most_kept = 200 * 1024 / 16;
-  const std::int64_t vectors = s.cols * static_cast<std::int64_t>(element_bytes) / 16;
+  constexpr std::int64_t few_rows = 16;
+  const std::int64_t vectors = vectors_of(s, element_bytes);
   const bool few = s.rows <= few_rows && vectors <= 16384;
-  std::int64_t parts = blocks_that_fill(vectors);
-  // As measured: 2, 8 or 16 for few rows; and wider rows keep vectors in shared memory too.
-  if (few) parts = vectors > 8192 ? 16 : vectors > 1024 ? 8 : 2;
-  if (vectors > 16384) parts = vectors > 28000 ? 16 : 8;
+  const std::int64_t parts = cluster_parts(vectors, few);
   const std::int64_t items = few ? 4 : 8, a_block = divided_up(vectors, parts);
   const std::int64_t threads =
       std::clamp<std::int64_t>(whole_warps(divided_up(a_block, items)), 64, most_cluster_threads);
@@ -79,23 +90,21 @@ inline constexpr std::int64_t ring_chunk = ring_threads * ring_items;  // vector
 /// a vector has twice as many, keep the threads of a ring busy for longer: from twice as many vectors on.
 inline bool in_ring(const matrix_shape& s, std::size_t element_bytes) {
   constexpr std::int64_t few_rows = 32;
-  const std::int64_t vectors = s.cols * static_cast<std::int64_t>(element_bytes) / 16;
   const std::int64_t widest = element_bytes == 4 ? 65536 : 131072;  // vectors
-  return vectors > widest && s.rows >= few_rows;
+  return vectors_of(s, element_bytes) > widest && s.rows >= few_rows;
 }
 
 /// Blocks of a cluster of the ring, as measured on an H200 (bench/results/h200_designs_6.json): twice as many
 /// clusters of half the size are faster for 16-bit values, as long as they hold the row.
 inline int ring_parts(const matrix_shape& s, std::size_t element_bytes) {
   constexpr std::int64_t half = most_parts / 2, held = half * (ring_held + ring_slots) * ring_chunk;
-  return element_bytes == 2 && s.cols / 8 <= held ? static_cast<int>(half) : most_parts;
+  return element_bytes == 2 && vectors_of(s, element_bytes) <= held ? static_cast<int>(half) : most_parts;
 }
 
 /// Vectors of a row that the ring loads twice: each block's chunks beyond those that it keeps.
 inline std::int64_t ring_reloads(const matrix_shape& s, std::size_t element_bytes) {
-  const std::int64_t vectors = s.cols * static_cast<std::int64_t>(element_bytes) / 16;
   const std::int64_t parts = ring_parts(s, element_bytes);
-  const std::int64_t chunks = divided_up(divided_up(vectors, parts), ring_chunk);
+  const std::int64_t chunks = divided_up(divided_up(vectors_of(s, element_bytes), parts), ring_chunk);
   return parts * std::max<std::int64_t>(chunks - ring_held - ring_slots, 0) * ring_chunk;
 }
 

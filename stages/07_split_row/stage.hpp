@@ -35,7 +35,7 @@ const stage_info& this_stage() {
             }
             const split_plan plan = cluster_plan(s, size_of(t));  // all but its last trip over the row
             const std::int64_t held = std::int64_t{plan.parts} * plan.threads * plan.items;
-            const std::int64_t vectors = s.cols / in_a_vector - std::int64_t{plan.parts} * plan.kept;
+            const std::int64_t vectors = vectors_of(s, size_of(t)) - std::int64_t{plan.parts} * plan.kept;
             const std::int64_t trips = divided_up(vectors, held);
             const std::int64_t again = trips > 1 ? (trips - 1) * held * in_a_vector : 0;
             stage.launches = {{.kernel = "softmax_cluster",
