@@ -97,7 +97,7 @@ constexpr std::int64_t most_parts = 256;  // of a row, where a stage splits it
 
 /// Does the stage put a row on a cluster of blocks here? Rows are not looped over then: more than a grid has
 /// clusters take more launches.
-bool in_clusters() { return this_stage().fit && test_device().cluster_blocks > 0; }
+bool in_clusters() { return this_stage().number == "07" && test_device().cluster_blocks > 0; }
 
 /// While it lives, the simulator looks at launches and runs none of them. No stage asks for dynamic shared
 /// memory, whatever a device has, so it gets none; but clusters do, and have what an H200 has.
@@ -515,6 +515,46 @@ TEST_CASE("input and output are aligned each in its own way [T38 T39]", "[contra
       const std::int64_t n = fit(30064), ld = n + 1;
       check_apart(make_input("normal", 23, t, 2, n, ld), 2 * ld + 1, 0);
     }
+  }
+}
+
+TEST_CASE("narrow rows side by side, of every width and in 16 bits, special ones among others",
+          "[contract][special][layout][ledger]") {
+  for (int width : warp_widths()) {
+    set_warp_width(width);
+    for (dtype t : {dtype::f16, dtype::bf16}) {
+      for (std::int64_t n = 1; n <= 300; n += n < 140 ? 1 : 3) {
+        const std::int64_t rows = n <= 33 ? 141 : 75;  // what a block may take, and part of that
+        check(make_input(n % 2 ? "special" : "mixed", 61, t, rows, n, n));
+        for (std::int64_t offset : {1, 2, 7})
+          if (n < 10 || n % 16 == 2 || n % 16 == 9)
+            check(make_input("special", 61, t, rows, n, n), n, offset);
+      }
+      for (std::int64_t n : {1, 2, 3, 17, 33, 66, 100, 127})
+        for (std::int64_t rows : {1, 2, 7, 8, 127, 128, 129, 256})
+          check(make_input("normal", 67, t, rows, n, n));
+      // Ordinary rows around one that is all -inf, and one with a NaN among -inf, at its ends and inside.
+      for (std::int64_t n : {1, 2, 3, 33, 50, 101})
+        for (std::int64_t at : {std::int64_t{0}, n / 2, n - 1}) {
+          host_matrix x = make_input("normal", 71, t, 9, n, n);
+          for (std::int64_t j = 0; j < n; ++j)
+            for (std::int64_t row : {2, 5}) x.set(row, j, row == 5 && j == at ? nan_value : -infinity);
+          x.set(7, at, infinity);
+          const outcome o = check(x);
+          for (std::int64_t row = 0; row < 9; ++row)
+            CHECK(row_is_nan(o.y, row) == (row == 2 || row == 5 || row == 7));
+        }
+    }
+    // A multiple of log2(e) is not exact where values are this large, or overflows; neighbours differ by
+    // much.
+    for (double size : {3e38, 1.7e38, 1e30, 4e9, 1049088.0, 1048576.0, 1044480.0, 520192.0, 1000.0})
+      for (double sign : {1.0, -1.0})
+        check(matrix(dtype::bf16,
+                     {{sign * size, sign * size, 0}, {sign * size, sign * 0.99 * size, 1}, {0, 1, 2}}));
+    for (double size : {65504.0, 60000.0, 2049.0})
+      for (double sign : {1.0, -1.0})
+        check(matrix(dtype::f16,
+                     {{sign * size, sign * size, 0}, {sign * size, sign * 0.9995 * size, 1}, {0, 1, 2}}));
   }
 }
 

@@ -38,7 +38,7 @@ const exercise_info& this_exercise() {
       .leaves_gaps = rows_apart,
       .widths = {516, 2053, 8209},
       .cases = {{"normal", 11, 3},
-                {"mixed", 13, 6, dtype::f16},
+                {"mixed", 13, 6, dtype::f16, 7, 7},
                 {"mixed", 20, 64},
                 {"normal", 5, 1205, dtype::f32, 1209, 1206},
                 {"mixed", 40, 2053},

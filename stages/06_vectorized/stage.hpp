@@ -1,5 +1,6 @@
 // What stage 06 says about itself. The byte model is checked against the simulator's count at every run.
 #include "harness/stage_info.hpp"
+#include "tile_shape.hpp"
 
 namespace softmax {
 
@@ -10,6 +11,8 @@ const stage_info& this_stage() {
       .idea =
           "16 bytes an access at any width and alignment, one exponential an element, one reciprocal a row",
       .launches = {{.kernel = "softmax_rows", .reads_storage = {.mn = 1}, .writes_storage = {.mn = 1}}},
+      .fit = [](stage_info& stage, const matrix_shape& s, dtype t,
+                int) { stage.launches[0].kernel = in_tile(s, size_of(t)) ? "softmax_tile" : "softmax_rows"; },
       .widest_row = 32768,  // 1024 threads hold 32 columns each
       .wider = "07",
       // A thread adds at most 32 + 4 values; lanes and warps are merged in two times at most 6 steps, each
