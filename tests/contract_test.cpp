@@ -95,9 +95,12 @@ void check_distribution(const std::string& dist, dtype t, std::int64_t rows, std
 std::int64_t most_blocks() { return this_stage().number == "06" ? 1 << 21 : 1 << 15; }
 constexpr std::int64_t most_parts = 256;  // of a row, where a stage splits it
 
+/// May several blocks share a row?
+bool splits_rows() { return this_stage().number == "07"; }
+
 /// Does the stage put a row on a cluster of blocks here? Rows are not looped over then: more than a grid has
 /// clusters take more launches.
-bool in_clusters() { return this_stage().number == "07" && test_device().cluster_blocks > 0; }
+bool in_clusters() { return splits_rows() && test_device().cluster_blocks > 0; }
 
 /// While it lives, the simulator looks at launches and runs none of them. No stage asks for dynamic shared
 /// memory, whatever a device has, so it gets none; but clusters do, and have what an H200 has.
@@ -747,7 +750,7 @@ TEST_CASE("every launch is one that each GPU takes, however many rows there are 
             CHECK(launch.shared_bytes > 0);
             continue;
           }
-          CHECK(launch.grid <= std::min(this_stage().fit ? m * most_parts : m, most_blocks()));
+          CHECK(launch.grid <= std::min(splits_rows() ? m * most_parts : m, most_blocks()));
           CHECK(launch.shared_bytes == 0);
         }
         if (launches.at(0).kernel == "softmax_cluster") {

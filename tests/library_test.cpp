@@ -227,10 +227,12 @@ TEST_CASE("an empty matrix is no error, and nonsense is refused in a sentence", 
 }
 
 TEST_CASE("a plan names the launches, and makes none", "[library]") {
-  for (const auto& [rows, cols, kernel] :
-       {std::tuple{64L, 33L, "softmax_rows"}, {5L, 1000L, "softmax_rows"}, {2L, 50257L, ""}}) {
-    device_matrix in(dtype::f32, rows, cols, cols, 0), out(dtype::f32, rows, cols, cols, 0);
-    const softmax_problem p{rows, cols, cols, cols};
+  for (const auto& [type, rows, cols, kernel] : {std::tuple{dtype::f32, 64L, 33L, "softmax_rows"},
+                                                 {dtype::bf16, 64L, 33L, "softmax_tile"},
+                                                 {dtype::f32, 5L, 1000L, "softmax_rows"},
+                                                 {dtype::f32, 2L, 50257L, ""}}) {
+    device_matrix in(type, rows, cols, cols, 0), out(type, rows, cols, cols, 0);
+    const softmax_problem p{rows, cols, cols, cols, type};
     const softmax_plan plan = plan_softmax(in.data(), out.data(), p);
     REQUIRE(!plan.launches.empty());
     CHECK(!plan.why.empty());
@@ -243,7 +245,7 @@ TEST_CASE("a plan names the launches, and makes none", "[library]") {
     CHECK(std::all_of(untouched.data.begin(), untouched.data.end(),
                       [](std::byte b) { return b == std::byte{0xff}; }));
     if (on_gpu()) continue;
-    in.set(make_input("normal", 1, dtype::f32, rows, cols, cols));
+    in.set(make_input("normal", 1, type, rows, cols, cols));
     simt::clear_records();
     softmax(in.data(), out.data(), p, nullptr);
     REQUIRE(simt::records().size() == plan.launches.size());

@@ -1,8 +1,12 @@
 // What the exercise of stage 06 is held to. How many lanes a narrow row gets is the learner's choice, as long
-// as no row has more than twice the lanes that its vectors fill. Barriers: one where warps merge, a row.
+// as no row has more than twice the lanes that its vectors fill. Barriers: one where warps merge, a row. What
+// is tried is the learner's kernel: no case is one that tile.cuh takes.
+#include "tile_shape.hpp"
 #include "workbook/exercise_info.hpp"
 
 namespace softmax::workbook {
+
+static_assert(widest_in_tile < 333, "333 columns of bf16 side by side are a case of every exercise");
 
 const exercise_info& this_exercise() {
   // The lanes that the stage gives a row.

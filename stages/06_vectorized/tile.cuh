@@ -11,6 +11,7 @@ namespace softmax {
 namespace {
 
 constexpr int tile_threads = 128;
+constexpr int tile_blocks = 8;  // a multiprocessor holds at once, at least: a thread has 64 registers
 constexpr int most_words = 16;  // of 32 bits, that a thread has of a row
 
 /// The vectors of 16 bytes that hold elements begin to end - 1, one thread after another. All are whole but
@@ -74,7 +75,7 @@ __device__ void softmax_in_place(T* tile, unsigned start, unsigned stop, unsigne
 
 /// y[row] = softmax of x[row], for a tile of tile_threads / Lanes rows a block.
 template <int WarpSize, int Lanes, int Words, class T>
-__global__ void __launch_bounds__(tile_threads) softmax_tile(const T* x, T* y, matrix_shape s) {
+__global__ void __launch_bounds__(tile_threads, tile_blocks) softmax_tile(const T* x, T* y, matrix_shape s) {
   constexpr int rows = tile_threads / Lanes;  // a multiple of 8, so that all tiles start alike in 16 bytes
   constexpr int slots = rows * (2 * Words * Lanes + 1) / (8 * tile_threads) + 1;  // vectors a thread
   __shared__ simt::vector16 tile[slots * tile_threads];
