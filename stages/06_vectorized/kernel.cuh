@@ -12,7 +12,6 @@ namespace softmax {
 namespace {
 
 constexpr int held_values = 32;  // registers a thread spends on the row, at most
-constexpr int most_row_threads = 1024;
 constexpr std::int64_t max_blocks = 1 << 21;  // fewer than 2^32 threads; further rows are looped over
 
 //! [kernel]
@@ -31,7 +30,7 @@ __device__ row_layout layout_of(const T* in, std::int64_t cols) {
 
 /// y[row] = softmax of x[row]. Lanes threads share a row, or the whole block if Lanes is 0.
 template <int WarpSize, int Lanes, int Items, rows_lie Lie, class T>
-__global__ void __launch_bounds__(most_row_threads) softmax_rows(const T* x, T* y, matrix_shape s) {
+__global__ void __launch_bounds__(most_threads) softmax_rows(const T* x, T* y, matrix_shape s) {
   constexpr int most_edges = Lie == rows_lie::aligned ? 0 : 2 * (per_vector<T> - 1);
   constexpr int edges = Lanes ? (most_edges + Lanes - 1) / Lanes : most_edges > 0;
   constexpr int group = Lanes ? Lanes : WarpSize;
@@ -101,12 +100,11 @@ void launch_width(const T* x, T* y, const matrix_shape& s, simt::stream queue) {
 template <int WarpSize, class T>
 void softmax(const T* x, T* y, float*, const matrix_shape& s, simt::stream queue) {
   if (s.rows == 0 || s.cols == 0) return;
-  constexpr std::int64_t most_vectors = most_row_threads * (held_values / per_vector<T>);
+  constexpr std::int64_t most_vectors = most_threads * (held_values / per_vector<T>);
   if (most_vectors < s.cols / per_vector<T>)
     throw simt::error("no block holds a row of " + std::to_string(s.cols) + " columns: use stage 07.");
   const rows_lie lie = how_rows_lie(x, y, s);
-  if constexpr (sizeof(T) == 2)
-    if (lie == rows_lie::alike && in_tile(s, sizeof(T))) return softmax_in_tiles<WarpSize>(x, y, s, queue);
+  if (lie == rows_lie::alike && in_tile(s, sizeof(T))) return softmax_in_tiles<WarpSize>(x, y, s, queue);
   if (lie == rows_lie::aligned) return launch_width<WarpSize, rows_lie::aligned>(x, y, s, queue);
   if (lie == rows_lie::alike) return launch_width<WarpSize, rows_lie::alike>(x, y, s, queue);
   launch_width<WarpSize, rows_lie::apart>(x, y, s, queue);

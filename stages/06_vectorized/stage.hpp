@@ -11,14 +11,16 @@ const stage_info& this_stage() {
       .idea =
           "16 bytes an access at any width and alignment, one exponential an element, one reciprocal a row",
       .launches = {{.kernel = "softmax_rows", .reads_storage = {.mn = 1}, .writes_storage = {.mn = 1}}},
-      .fit = [](stage_info& stage, const matrix_shape& s, dtype t,
-                int) { stage.launches[0].kernel = in_tile(s, size_of(t)) ? "softmax_tile" : "softmax_rows"; },
+      .fit =
+          [](stage_info& stage, const matrix_shape& s, dtype t, int) {
+            if (in_tile(s, size_of(t))) stage.launches[0].kernel = "softmax_tile";
+          },
       .widest_row = 32768,  // 1024 threads hold 32 columns each
       .wider = "07",
       // A thread adds at most 32 + 4 values; lanes and warps are merged in two times at most 6 steps, each
       // with an exponential, two products and a sum.
       .sum_depth = [](const matrix_shape&) { return 36.0 + 12 * 6; },
-      .exponent_roundings = 2.5,  // the difference, its product with log2(e), and log2(e) itself
+      .exponent_roundings = 2.5,  // the difference, its product with log2(e), and log2(e); in tiles one less
       .pitfalls =
           {{.name = "own-maximum",
             .claim = "sums relative to different maxima are added: results are off, and rows still sum to 1",

@@ -14,8 +14,8 @@ constexpr int tile_threads = 128;
 constexpr int tile_blocks = 8;  // a multiprocessor holds at once, at least: a thread has 64 registers
 constexpr int most_words = 16;  // of 32 bits, that a thread has of a row
 
-/// The vectors of 16 bytes that hold elements begin to end - 1, one thread after another. All are whole but
-/// the first, where the matrix starts inside one, and the last tile's last.
+/// Elements begin to end - 1, in vectors of 16 bytes. All are whole but the first, where the matrix starts
+/// inside one, and the last tile's last.
 struct tile_range {
   unsigned begin, end;
   /// Is the i-th vector of this thread whole?
@@ -43,7 +43,6 @@ __device__ void softmax_in_place(T* tile, unsigned start, unsigned stop, unsigne
   const auto has = [&](int i) { return i < Words - 2 || i * Lanes < words; };
   const auto at = [&](unsigned e) { return lane + e == 0 ? start : stop - 1; };
   const auto has_edge = [&](unsigned e) { return (lane + e < 2) & (at(e) % 2 != lane + e); };
-
   std::uint32_t pair[Words], largest = simt::pack_pair<T>(-INFINITY, -INFINITY);
   float value[Words][2], edge[edges], d[2] = {};
 #pragma unroll
@@ -88,7 +87,6 @@ __global__ void __launch_bounds__(tile_threads, tile_blocks) softmax_tile(const 
   const std::int64_t first = std::int64_t{blockIdx.x} * (rows * cols) - past;
   const T* in = x + first;
   T* out = y + first;
-
   simt::vector16 held[slots];  // all loads are under way before the first is used
 #pragma unroll
   for (int i = 0; i < slots; ++i)
@@ -106,18 +104,19 @@ __global__ void __launch_bounds__(tile_threads, tile_blocks) softmax_tile(const 
   if (!full) range.one_by_one([&](unsigned k) { out[k] = static_cast<T>(static_cast<float>(element[k])); });
 }
 
-/// y = softmax of each row of x, for matrices that in_tile() takes and whose rows lie alike: with the fewest
-/// lanes and words that hold a row.
+/// y = softmax of each row of x, for matrices that in_tile() takes and whose rows lie alike: by the kernel
+/// with the fewest lanes and words that hold a row.
 template <int WarpSize, int Lanes = 1, int Words = 2, class T>
 void softmax_in_tiles(const T* x, T* y, const matrix_shape& s, simt::stream queue) {
-  if constexpr (2 * Words * Lanes + 1 < widest_in_tile) {
-    constexpr bool more_lanes = Words == most_words;
-    constexpr int lanes = more_lanes ? 2 * Lanes : Lanes, words = more_lanes ? most_words / 2 + 2 : Words + 2;
+  if constexpr (2 * Words * Lanes + 1 < widest_in_tile && sizeof(T) == 2) {
+    constexpr bool wider = Words == most_words;
+    constexpr int lanes = wider ? 2 * Lanes : Lanes, words = wider ? most_words / 2 + 2 : Words + 2;
     if (s.cols / 2 > Words * Lanes) return softmax_in_tiles<WarpSize, lanes, words>(x, y, s, queue);
   }
   constexpr int rows = tile_threads / Lanes;
   const auto blocks = static_cast<unsigned>((s.rows + rows - 1) / rows);
-  simt::launch(softmax_tile<WarpSize, Lanes, Words, T>, {blocks, tile_threads, 0, queue}, x, y, s);
+  if constexpr (sizeof(T) == 2)
+    simt::launch(softmax_tile<WarpSize, Lanes, Words, T>, {blocks, tile_threads, 0, queue}, x, y, s);
 }
 
 }  // namespace
