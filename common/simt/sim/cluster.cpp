@@ -14,7 +14,8 @@ struct pair_of_floats {
 };
 }  // namespace
 
-std::optional<std::uint64_t> cluster_group::next(const std::function<std::optional<std::uint64_t>()>& pick) {
+std::optional<std::uint64_t> cluster_group::next(int rank,
+                                                 const std::function<std::optional<std::uint64_t>()>& pick) {
   if (members.size() == 1) {
     left_[0] = 0;
     idle_ = arrived_ = 0;
@@ -31,15 +32,17 @@ std::optional<std::uint64_t> cluster_group::next(const std::function<std::option
     turn_ = idle_ = arrived_ = 0;
     phase_ = 0;
     std::fill(left_.begin(), left_.end(), 0);
-    changed_.notify_all();
-  } else {
-    changed_.wait(lock, [&] { return abandoned_ || round_ != mine; });
+    if (picked_)
+      changed(turn_).notify_one();
+    else
+      wake_all();
   }
+  changed(rank).wait(lock, [&] { return abandoned_ || (round_ != mine && (!picked_ || turn_ == rank)); });
   return abandoned_ ? std::nullopt : picked_;
 }
 
 cluster_group::turn cluster_group::wait_for_turn(int rank, std::unique_lock<std::mutex>& lock) {
-  changed_.wait(lock, [&] { return abandoned_ || turn_ == rank; });
+  changed(rank).wait(lock, [&] { return abandoned_ || turn_ == rank; });
   return abandoned_ ? turn::abandoned : turn::mine;
 }
 
@@ -48,7 +51,11 @@ void cluster_group::hand_on(int rank) {
   const auto blocks = static_cast<int>(members.size());
   for (int k = 1; k <= blocks; ++k)
     if (turn_ = (rank + k) % blocks; !has_left(turn_)) break;
-  changed_.notify_all();
+  changed(turn_).notify_one();
+}
+
+void cluster_group::wake_all() {
+  for (std::condition_variable& c : changed_) c.notify_one();
 }
 
 cluster_group::turn cluster_group::take(int rank) {
@@ -75,7 +82,7 @@ void cluster_group::leave(int rank) {
 void cluster_group::abandon() {
   const std::scoped_lock lock(guard_);
   abandoned_ = members.size() > 1;
-  changed_.notify_all();
+  wake_all();
 }
 
 void worker::arrive_at_cluster(bool relaxed, const char* file, int line) {

@@ -947,7 +947,7 @@ void run_grid(const void* kernel, const geometry& g, int cluster_blocks,
       };
       for (;;) {
         w.prepare_block();
-        const auto cluster = w.group->next(pick);
+        const auto cluster = w.group->next(w.rank, pick);
         if (!cluster) break;
         const std::uint64_t b = *cluster * in_cluster + static_cast<std::uint64_t>(w.rank);
         if (auto found = w.run_block(b)) {

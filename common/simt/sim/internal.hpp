@@ -256,13 +256,14 @@ class worker;
 /// the next one does. So a run is the same each time, and no block disturbs another.
 class cluster_group {
  public:
-  explicit cluster_group(int blocks) : members(static_cast<std::size_t>(blocks)), left_(members.size()) {}
+  explicit cluster_group(int blocks)
+      : members(static_cast<std::size_t>(blocks)), changed_(members.size()), left_(members.size()) {}
 
   std::vector<worker*> members;  // by rank
 
-  /// Called by every member: waits for the others, lets the last one `pick` a cluster, and begins it.
-  /// @returns what was picked; nothing when there is no more to run
-  std::optional<std::uint64_t> next(const std::function<std::optional<std::uint64_t>()>& pick);
+  /// Called by every member: waits for the others, lets the last one `pick` a cluster, and waits for the turn
+  /// of block `rank` in it. @returns what was picked; nothing when there is no more to run
+  std::optional<std::uint64_t> next(int rank, const std::function<std::optional<std::uint64_t>()>& pick);
 
   enum class turn { mine, abandoned, stuck };
   /// Waits until it is the turn of block `rank`.
@@ -287,9 +288,11 @@ class cluster_group {
  private:
   turn wait_for_turn(int rank, std::unique_lock<std::mutex>& lock);
   void hand_on(int rank);
+  std::condition_variable& changed(int rank) { return changed_[static_cast<std::size_t>(rank)]; }
+  void wake_all();
 
   std::mutex guard_;
-  std::condition_variable changed_;
+  std::vector<std::condition_variable> changed_;  // one a member: a turn wakes nobody else
   int turn_ = 0, idle_ = 0, waiting_ = 0;
   std::vector<char> left_;
   bool abandoned_ = false;
