@@ -10,6 +10,7 @@
 #include "simt/simt.hpp"
 #if defined(SIMT_BACKEND_CUDA)
 #include "../../stages/07_split_row/kernel.cuh"
+#include "grid.cuh"
 #include "held.cuh"
 
 namespace softmax {
@@ -89,6 +90,18 @@ void add_ring(std::vector<design<T>>& all, int parts) {
        }});
 }
 
+/// A row over the whole GPU. Its states take more than other designs have room for where there are few rows.
+template <int Threads, int Groups, int Items, int Exchangers, class T>
+void add_grid(std::vector<design<T>>& all, int lag, int wait) {
+  const std::string more = " G" + std::to_string(Groups) + " X" + std::to_string(Exchangers) + " L" +
+                           std::to_string(lag) + " W" + std::to_string(wait);
+  all.push_back({{"grid", "T" + std::to_string(Threads) + " I" + std::to_string(Items) + more,
+                  32768 * per_vector<T>, 6 * 32768 * per_vector<T>, 64, any},
+                 [=](const T* x, T* y, float* workspace, const matrix_shape& s, simt::stream queue) {
+                   launch_grid<Threads, Groups, Items, Exchangers>(lag, wait, x, y, workspace, s, queue);
+                 }});
+}
+
 /// Stage 07's two launches, with another number of parts and threads than its own.
 template <int Items, class T>
 void add_parts(std::vector<design<T>>& all, int parts, int threads) {
@@ -99,11 +112,10 @@ void add_parts(std::vector<design<T>>& all, int parts, int threads) {
                   held / 8 + 1, held, 1, 16},
                  [=](const T* x, T* y, float* workspace, const matrix_shape& s, simt::stream queue) {
                    const dim3 grid(static_cast<unsigned>(s.rows), static_cast<unsigned>(parts));
-                   const auto each = static_cast<unsigned>(threads);
+                   const auto early = simt::geometry(grid, static_cast<unsigned>(threads), 0, queue).early();
                    auto* partial = reinterpret_cast<running*>(workspace);
-                   simt::launch(reduce_parts<32, Items, T>, {grid, each, 0, queue}, x, partial, s);
-                   simt::launch_early(normalise_parts<32, Items, rows_lie::alike, T>, {grid, each, 0, queue},
-                                      x, y, partial, s);
+                   simt::launch(reduce_parts<32, Items, T>, early, x, partial, s);
+                   simt::launch(normalise_parts<32, Items, rows_lie::alike, T>, early, x, y, partial, s);
                  }});
 }
 
@@ -116,10 +128,16 @@ const std::vector<design<T>>& designs() {
       add_held<512, most, stores_and_barrier>(all, "held, barrier", parts);
       add_held<256, most, messages_in_turns>(all, "held, messages", parts);
       add_held<512, most, messages_in_turns>(all, "held, messages", parts);
+      add_ring<512, 2, 13, 6>(all, parts);
       add_ring<512, 2, 12, 3>(all, parts);
       add_ring<256, 4, 12, 6>(all, parts);
-      add_ring<256, 4, 12, 4>(all, parts);
     }
+    add_grid<256, 1, 4, 1>(all, 3, 2);
+    add_grid<512, 1, 4, 2>(all, 3, 1);
+    add_grid<512, 1, 4, 2>(all, 4, 1);
+    add_grid<256, 3, 4, 2>(all, 1, 1);
+    add_grid<256, 3, 4, 4>(all, 2, 1);
+    add_grid<128, 4, 8, 2>(all, 2, 2);
     for (const int parts : {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16}) {
       add_stage<8, false>(all, parts);
       add_stage<4, false>(all, parts);

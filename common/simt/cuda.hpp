@@ -87,10 +87,20 @@ struct geometry {
   stream queue;  ///< where the launch goes
   const char* file;  ///< of the launch, for reports
   int line;  ///< of the launch
+  bool begins_early = false;  ///< see early()
   /// `file` and `line` name the caller by themselves.
   geometry(dim3 grid, dim3 block, std::size_t shared_bytes = 0, stream queue = nullptr,
            const char* file = __builtin_FILE(), int line = __builtin_LINE())
       : grid(grid), block(block), shared_bytes(shared_bytes), queue(queue), file(file), line(line) {}
+  /// The same launch, which may begin before the one before it in the stream has ended, from the point on
+  /// where all blocks of that one have called begin_next_launch() (programmatic dependent launch). The kernel
+  /// calls wait_for_last_launch() before it reads what that one writes. Before compute capability 9.0 it
+  /// waits.
+  geometry early() const {
+    geometry g = *this;
+    g.begins_early = true;
+    return g;
+  }
 };
 
 /// The name of a kernel, where the runtime can tell.
@@ -105,15 +115,39 @@ inline std::string kernel_name(const void* kernel) {
   return "a kernel";
 }
 
-/// What the runtime wants to know of a launch, without attributes.
-inline cudaLaunchConfig_t launch_configuration(const geometry& g) {
-  cudaLaunchConfig_t c{};
-  c.gridDim = g.grid;
-  c.blockDim = g.block;
-  c.dynamicSmemBytes = g.shared_bytes;
-  c.stream = g.queue;
-  return c;
-}
+inline int most_cluster_blocks();
+
+/// What the runtime wants to know of a launch, in clusters of `cluster` blocks if not 0.
+class launch_request {
+ public:
+  explicit launch_request(const geometry& g, int cluster = 0) {
+    configuration_.gridDim = g.grid;
+    configuration_.blockDim = g.block;
+    configuration_.dynamicSmemBytes = g.shared_bytes;
+    configuration_.stream = g.queue;
+    if (cluster > 0) {
+      cudaLaunchAttribute& a = next(cudaLaunchAttributeClusterDimension);
+      a.val.clusterDim.x = static_cast<unsigned>(cluster);
+      a.val.clusterDim.y = a.val.clusterDim.z = 1;
+    }
+    if (g.begins_early && most_cluster_blocks() > 0)
+      next(cudaLaunchAttributeProgrammaticStreamSerialization).val.programmaticStreamSerializationAllowed = 1;
+  }
+  launch_request(const launch_request&) = delete;
+  launch_request& operator=(const launch_request&) = delete;
+  /// As long as this object lives.
+  const cudaLaunchConfig_t& configuration() const { return configuration_; }
+
+ private:
+  cudaLaunchAttribute& next(cudaLaunchAttributeID id) {
+    cudaLaunchAttribute& a = attributes_[configuration_.numAttrs++];
+    a.id = id;
+    configuration_.attrs = attributes_;
+    return a;
+  }
+  cudaLaunchAttribute attributes_[2] = {};
+  cudaLaunchConfig_t configuration_ = {};
+};
 
 /// Lets a kernel have more dynamic shared memory than it gets unasked.
 inline void allow_shared(const void* kernel, std::size_t bytes) {
@@ -126,10 +160,10 @@ inline void allow_shared(const void* kernel, std::size_t bytes) {
 /// The one place where a kernel is launched, so that no launch goes unchecked. The launch's own answer is
 /// looked at, not the runtime's last error, which may be an earlier one of the caller's.
 template <class... P>
-void launch_checked(const cudaLaunchConfig_t& c, const geometry& g, void (*kernel)(P...), P... args) {
+void launch_checked(const launch_request& request, const geometry& g, void (*kernel)(P...), P... args) {
   const auto* function = reinterpret_cast<const void*>(kernel);
   allow_shared(function, g.shared_bytes);
-  if (const status s = cudaLaunchKernelEx(&c, kernel, args...); s != success) {
+  if (const status s = cudaLaunchKernelEx(&request.configuration(), kernel, args...); s != success) {
     (void)cudaGetLastError();
     check(s, ("launch of " + kernel_name(function)).c_str(), g.file, g.line);
   }
@@ -142,7 +176,7 @@ void launch(void (*kernel)(P...), const geometry& g, A... args) {
   if (noted_launches)
     return noted_launches->push_back({kernel_name(reinterpret_cast<const void*>(kernel)), g.grid.x, g.grid.y,
                                       g.block.x, g.shared_bytes, 1});
-  launch_checked(launch_configuration(g), g, kernel, static_cast<P>(args)...);
+  launch_checked(launch_request(g), g, kernel, static_cast<P>(args)...);
 }
 
 /// Calls f with the warp width of the current device as a compile-time constant.
@@ -230,38 +264,23 @@ __device__ inline float exp2(float x) {
   return y;
 }
 
+/// Nothing, to be asked what for it was compiled.
+template <int>
+__global__ void compiled_like_all() {}
+
 /// A cluster is a group of blocks that run at the same time and can write to each other's shared memory.
-/// Blocks of a cluster, at most; 0: this GPU has no clusters, which came with compute capability 9.0.
+/// Blocks of a cluster, at most; 0: this GPU has no clusters, which came with compute capability 9.0, or this
+/// program was compiled for one that has none.
 inline int most_cluster_blocks() {
   int device = 0, has_clusters = 0, major = 0;
+  cudaFuncAttributes built;
+  SIMT_CHECK(cudaFuncGetAttributes(&built, compiled_like_all<0>));
+  constexpr int first_with_clusters = 90;
+  if (built.ptxVersion < first_with_clusters) return 0;
   SIMT_CHECK(cudaGetDevice(&device));
   SIMT_CHECK(cudaDeviceGetAttribute(&has_clusters, cudaDevAttrClusterLaunch, device));
   SIMT_CHECK(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
   return !has_clusters ? 0 : major == 9 || major == 10 ? 16 : 8;
-}
-
-/// Says that a launch has clusters of `blocks` blocks.
-inline cudaLaunchAttribute cluster_attribute(int blocks) {
-  cudaLaunchAttribute a{};
-  a.id = cudaLaunchAttributeClusterDimension;
-  a.val.clusterDim.x = static_cast<unsigned>(blocks);
-  a.val.clusterDim.y = a.val.clusterDim.z = 1;
-  return a;
-}
-
-/// Launches a kernel that may begin before the one before it in the stream has ended, from the point on where
-/// all blocks of that one have called begin_next_launch() (programmatic dependent launch). It calls
-/// wait_for_last_launch() before it reads what that one writes. A plain launch before compute capability 9.0.
-template <class... P, class... A>
-void launch_early(void (*kernel)(P...), const geometry& g, A... args) {
-  if (noted_launches || most_cluster_blocks() == 0) return launch(kernel, g, args...);
-  cudaLaunchAttribute attribute{};
-  attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-  attribute.val.programmaticStreamSerializationAllowed = 1;
-  cudaLaunchConfig_t c = launch_configuration(g);
-  c.attrs = &attribute;
-  c.numAttrs = 1;
-  launch_checked(c, g, kernel, static_cast<P>(args)...);
 }
 
 /// Allows a kernel clusters of `blocks` blocks.
@@ -279,13 +298,9 @@ std::int64_t resident_clusters(void (*kernel)(P...), int blocks, int threads, st
   const auto* function = reinterpret_cast<const void*>(kernel);
   allow_shared(function, bytes);
   allow_cluster(function, blocks);
-  cudaLaunchAttribute attribute = cluster_attribute(blocks);
-  cudaLaunchConfig_t c =
-      launch_configuration({static_cast<unsigned>(blocks), static_cast<unsigned>(threads), bytes});
-  c.attrs = &attribute;
-  c.numAttrs = 1;
+  const launch_request one({static_cast<unsigned>(blocks), static_cast<unsigned>(threads), bytes}, blocks);
   int clusters = 0;
-  SIMT_CHECK(cudaOccupancyMaxActiveClusters(&clusters, function, &c));
+  SIMT_CHECK(cudaOccupancyMaxActiveClusters(&clusters, function, &one.configuration()));
   return clusters;
 }
 
@@ -297,11 +312,7 @@ void launch_cluster(void (*kernel)(P...), int blocks, const geometry& g, A... ar
     return noted_launches->push_back(
         {kernel_name(function), g.grid.x, g.grid.y, g.block.x, g.shared_bytes, blocks});
   allow_cluster(function, blocks);
-  cudaLaunchAttribute attribute = cluster_attribute(blocks);
-  cudaLaunchConfig_t c = launch_configuration(g);
-  c.attrs = &attribute;
-  c.numAttrs = 1;
-  launch_checked(c, g, kernel, static_cast<P>(args)...);
+  launch_checked(launch_request(g, blocks), g, kernel, static_cast<P>(args)...);
 }
 
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900

@@ -91,6 +91,8 @@ struct geometry {
   geometry(dim3 grid, dim3 block, std::size_t shared_bytes = 0, stream queue = nullptr,
            const char* file = __builtin_FILE(), int line = __builtin_LINE())
       : grid(grid), block(block), shared_bytes(shared_bytes), queue(queue), file(file), line(line) {}
+  /// The same launch, which may begin before the one before it in the stream has ended; not here.
+  geometry early() const { return *this; }
 };
 
 /// The name of a kernel, where the runtime can tell.
@@ -203,12 +205,6 @@ __device__ inline float exp2(float x) { return exp2f(x); }
 /// A cluster is a group of blocks that run at the same time and can write to each other's shared memory.
 /// Here each block is a cluster of its own.
 inline int most_cluster_blocks() { return 0; }
-
-/// Launches a kernel that may begin before the one before it in the stream has ended; not here.
-template <class... P, class... A>
-void launch_early(void (*kernel)(P...), const geometry& g, A... args) {
-  launch(kernel, g, args...);
-}
 
 /// How many clusters the GPU holds at once: there are none.
 template <class... P>

@@ -131,6 +131,8 @@ struct geometry {
   geometry(dim3 grid, dim3 block, std::size_t shared_bytes = 0, stream queue = nullptr,
            const char* file = __builtin_FILE(), int line = __builtin_LINE())
       : grid(grid), block(block), shared_bytes(shared_bytes), queue(queue), file(file), line(line) {}
+  /// The same launch, which may begin before the one before it in the stream has ended; not here.
+  geometry early() const { return *this; }
 };
 
 /// "row_max<32, float>"
@@ -256,12 +258,6 @@ inline float exp2(float x) { return ::exp2f(x); }
 /// A cluster is a group of blocks that run at the same time and can write to each other's shared memory. The
 /// most blocks of one; 0 if the device has no clusters.
 inline int most_cluster_blocks() { return configuration().cluster_blocks; }
-
-/// Launches a kernel that may begin before the one before it in the stream has ended; not here.
-template <class... P, class... A>
-void launch_early(void (*kernel)(P...), const geometry& g, A... args) {
-  launch(kernel, g, args...);
-}
 
 /// How many clusters of `blocks` blocks the GPU holds at once: here, of large blocks, what an H200 does.
 template <class... P>

@@ -13,7 +13,7 @@
 /// | `copy_on_device` `zero` `poison` `synchronize`            | `sync_warp` `dynamic_shared`             |
 /// | `stream` `create_stream` `destroy_stream`                 | `vector16` `load_vector` `store_vector`  |
 /// | `geometry` `launch` `with_warp_size`                      | `unpack_pair` `pack_pair` `larger_pair` `exp2` |
-/// | `most_cluster_blocks` `launch_cluster` `launch_early`     | `cluster_id` `cluster_count`             |
+/// | `most_cluster_blocks` `launch_cluster`                    | `cluster_id` `cluster_count`             |
 /// | `query_devices` `find_device` `free_memory`               | `cluster_blocks` `cluster_rank`          |
 /// | `resident_clusters` `stopwatch` `recording`               | `cluster_arrive` `cluster_wait` `store_pair` `fetch_increment` |
 // clang-format on

@@ -95,12 +95,6 @@ inline vector_column in_vectors(const exercise_case& c, std::int64_t row, std::i
   return {false, (col - head) / size};
 }
 
-/// All rows start and end on a multiple of 16 bytes.
-inline bool rows_aligned(const exercise_case& c) {
-  const int size = elements_a_vector(c.type);
-  const bool one = c.shape.rows <= 1;
-  return c.shape.cols % size == 0 && (one || (c.shape.ld_in % size == 0 && c.shape.ld_out % size == 0));
-}
 /// Rows of y start elsewhere within 16 bytes than those of x do.
 inline bool rows_apart(const exercise_case& c) {
   return c.shape.rows > 1 && (c.shape.ld_in - c.shape.ld_out) % elements_a_vector(c.type) != 0;

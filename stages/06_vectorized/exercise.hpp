@@ -20,8 +20,8 @@ const exercise_info& this_exercise() {
       if (vectors <= 4) return 4;
       if (vectors <= 16) return 8;
       if (vectors <= 32) return 16;
-      if (vectors <= 64 || (c.type != dtype::f32 && !rows_aligned(c) && vectors <= 128)) return 32;
-      if (c.type == dtype::f32 && vectors <= 2048) return whole_warps(most / 2);
+      if (vectors <= 128) return 32;
+      if (vectors <= 64 * elements_a_vector(c.type)) return whole_warps(2);
     }
     return vectors > 0 ? whole_warps(most) : c.warp;
   };

@@ -74,7 +74,7 @@ void launch_rows(int threads, const T* x, T* y, const matrix_shape& s, simt::str
 /// Launches the kernel for the width of the rows.
 template <int WarpSize, rows_lie Lie, class T>
 void launch_width(const T* x, T* y, const matrix_shape& s, simt::stream queue) {
-  constexpr int most = held_values / per_vector<T>, half = most / 2;
+  constexpr int most = held_values / per_vector<T>;
   const auto vectors = static_cast<int>(s.cols / per_vector<T>);  // at most: where a row starts on 16 bytes
   const auto threads = [&](int items) {
     return (vectors + items * WarpSize - 1) / (items * WarpSize) * WarpSize;
@@ -87,10 +87,8 @@ void launch_width(const T* x, T* y, const matrix_shape& s, simt::stream queue) {
     if (vectors <= 16) return launch_rows<WarpSize, 8, 2, Lie>(128, x, y, s, queue);
     if (vectors <= 32) return launch_rows<WarpSize, 16, 2, Lie>(128, x, y, s, queue);
     if (vectors <= 64) return launch_rows<WarpSize, 32, 2, Lie>(128, x, y, s, queue);
-    if (sizeof(T) == 2 && Lie == rows_lie::alike && vectors <= 128)
-      return launch_rows<WarpSize, 32, 4, Lie>(128, x, y, s, queue);
-    if (sizeof(T) == 4 && vectors <= 2048)
-      return launch_rows<WarpSize, 0, half, Lie>(threads(half), x, y, s, queue);
+    if (vectors <= 128) return launch_rows<WarpSize, 32, 4, Lie>(WarpSize, x, y, s, queue);
+    if (vectors <= 64 * per_vector<T>) return launch_rows<WarpSize, 0, 2, Lie>(threads(2), x, y, s, queue);
     // end
   }
   launch_rows<WarpSize, 0, most, Lie>(vectors ? threads(most) : WarpSize, x, y, s, queue);

@@ -32,6 +32,10 @@ template <int WarpSize, int Items, bool Shared, rows_lie Lie, class T>
 __global__ void __launch_bounds__(most_cluster_threads, Items == 8 ? 4 : 6)
     softmax_cluster(const T* x, T* y, matrix_shape s, int kept) {
   if constexpr (!simt::clusters_here) return;  // never launched there
+  if constexpr (Items == few_items) {
+    simt::wait_for_last_launch();  // it may have written x
+    simt::begin_next_launch();
+  }
   __shared__ messages<most_cluster_threads / WarpSize * most_parts> exchange;
   __shared__ simt::transaction_barrier copied;
   const int threads = blockDim.x, warps = threads / WarpSize, blocks = simt::cluster_blocks();
@@ -110,16 +114,17 @@ __global__ void __launch_bounds__(most_cluster_threads, Items == 8 ? 4 : 6)
 /// Launches clusters of plan.parts blocks, one a row; for more rows than a grid has clusters, several times.
 template <int WarpSize, int Items, bool Shared, class T>
 void launch_cluster(const split_plan& plan, const T* x, T* y, const matrix_shape& s, simt::stream queue) {
+  constexpr bool few = Items == few_items;
   const auto kernel = how_rows_lie(x, y, s) == rows_lie::apart
                           ? softmax_cluster<WarpSize, Items, Shared, rows_lie::apart, T>
                           : softmax_cluster<WarpSize, Items, Shared, rows_lie::alike, T>;
   const std::int64_t most = std::numeric_limits<std::int32_t>::max() / plan.parts;
   for (std::int64_t row = 0; row < s.rows; row += most) {
     const auto blocks = static_cast<unsigned>(std::min(s.rows - row, most) * plan.parts);
-    const auto threads = static_cast<unsigned>(plan.threads);
-    simt::launch_cluster(kernel, plan.parts,
-                         {blocks, threads, static_cast<std::size_t>(plan.kept) * 16, queue},
-                         x + row * s.ld_in, y + row * s.ld_out, s, plan.kept);
+    const simt::geometry g(blocks, static_cast<unsigned>(plan.threads),
+                           static_cast<std::size_t>(plan.kept) * 16, queue);
+    simt::launch_cluster(kernel, plan.parts, few ? g.early() : g, x + row * s.ld_in, y + row * s.ld_out, s,
+                         plan.kept);
   }
 }
 
@@ -129,7 +134,7 @@ void softmax_in_clusters(const T* x, T* y, const matrix_shape& s, simt::stream q
   const split_plan plan = cluster_plan(s, sizeof(T));
   if (plan.kept > 0) return launch_cluster<WarpSize, 8, true>(plan, x, y, s, queue);
   if (plan.items == 8) return launch_cluster<WarpSize, 8, false>(plan, x, y, s, queue);
-  launch_cluster<WarpSize, 4, false>(plan, x, y, s, queue);
+  launch_cluster<WarpSize, few_items, false>(plan, x, y, s, queue);
 }
 
 }  // namespace

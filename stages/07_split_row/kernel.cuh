@@ -3,8 +3,9 @@
 // the GPU. This form runs on every GPU: one launch leaves the maximum and the sum of each part of a row in
 // memory, a second one merges them and writes. Moves, in elements: reads 2MN, writes MN, and two numbers a
 // part. Where there are clusters of blocks, cluster.cuh does it in one launch; many of the widest rows,
-// ring.cuh.
+// ring.cuh; and few.cuh what is best not split.
 #include "cluster.cuh"
+#include "few.cuh"
 #include "kernels/row_share.cuh"
 #include "numerics/shape.hpp"
 #include "ring.cuh"
@@ -23,6 +24,7 @@ constexpr std::int64_t max_blocks = 1 << 15;  // many times what any GPU holds; 
 template <int WarpSize, int Items, class T>
 __global__ void __launch_bounds__(most_part_threads)
     reduce_parts(const T* x, running* partial, matrix_shape s) {
+  simt::wait_for_last_launch();  // it may have written x, or still read partial
   simt::begin_next_launch();  // as soon as there is room, with what it can do before this one has ended
   const int stride = gridDim.y * blockDim.x, place = blockIdx.y * blockDim.x + threadIdx.x;
   int turn = 0;
@@ -81,11 +83,12 @@ void launch_parts(int parts, const T* x, T* y, float* workspace, const matrix_sh
   const dim3 grid(static_cast<unsigned>(s.rows < most ? s.rows : most), static_cast<unsigned>(parts));
   const auto threads = static_cast<unsigned>(part_threads(s));
   auto* partial = reinterpret_cast<running*>(workspace);
-  simt::launch(reduce_parts<WarpSize, Items, T>, {grid, threads, 0, queue}, x, partial, s);
+  const auto early = simt::geometry(grid, threads, 0, queue).early();
+  simt::launch(reduce_parts<WarpSize, Items, T>, early, x, partial, s);
   const auto normalise = how_rows_lie(x, y, s) == rows_lie::apart
                              ? normalise_parts<WarpSize, Items, rows_lie::apart, T>
                              : normalise_parts<WarpSize, Items, rows_lie::alike, T>;
-  simt::launch_early(normalise, {grid, threads, 0, queue}, x, y, partial, s);
+  simt::launch(normalise, early, x, y, partial, s);
 }
 
 /// y = softmax of each row of x. workspace has room for a maximum and a sum for each part of each row; where
@@ -94,6 +97,7 @@ template <int WarpSize, class T>
 void softmax(const T* x, T* y, float* workspace, const matrix_shape& s, simt::stream queue) {
   if (s.rows == 0 || s.cols == 0) return;
   const bool clusters = simt::most_cluster_blocks() >= most_parts;
+  if (clusters && for_lone_blocks(s, sizeof(T))) return launch_few<WarpSize>(x, y, s, queue);
   if (clusters && workspace && in_ring(s, sizeof(T)))
     return launch_ring<WarpSize, ring_threads, ring_items, ring_slots, ring_held>(ring_parts(s, sizeof(T)), x,
                                                                                   y, workspace, s, queue);

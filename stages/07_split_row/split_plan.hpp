@@ -11,8 +11,11 @@ inline constexpr int most_parts = 16;  // blocks of a cluster
 inline constexpr int most_cluster_threads = 256;  // of a block in a cluster
 inline constexpr std::int64_t most_kept =
     200 * 1024 / 16;  // vectors of a row in the shared memory of a block
+inline constexpr int most_few_threads = 1024;  // of a block that has a row for itself
 inline constexpr int part_values = 8;  // in two launches: of a row, in the registers of a thread
 inline constexpr int most_part_threads = 256;  // in two launches: of a block
+
+inline constexpr int few_items = 4;  // vectors of a thread where there are few rows, else 8
 
 /// A row over the blocks of a cluster.
 struct split_plan {
@@ -31,6 +34,19 @@ inline std::int64_t vectors_of(const matrix_shape& s, std::size_t element_bytes)
 
 /// Threads of as many warps as that takes. GPUs that have clusters have warps of 32 lanes.
 inline std::int64_t whole_warps(std::int64_t threads) { return divided_up(threads, 32) * 32; }
+
+/// With clusters: rows of which a block holds each with one vector a thread, and so few that all blocks fit
+/// on the GPU at once. They take a block each.
+inline bool for_lone_blocks(const matrix_shape& s, std::size_t element_bytes) {
+  constexpr std::int64_t few_rows = 512, filled = 128 * 2048;  // threads of a large GPU
+  const std::int64_t vectors = vectors_of(s, element_bytes);
+  return s.rows <= few_rows && vectors <= most_few_threads && s.rows * vectors <= filled;
+}
+
+/// Threads of such a block. A row may have up to 14 elements beside its vectors, for one thread each.
+inline int few_threads(const matrix_shape& s, std::size_t element_bytes) {
+  return static_cast<int>(std::max<std::int64_t>(whole_warps(vectors_of(s, element_bytes)), 32));
+}
 
 /// Blocks of at most 256 threads, 8 vectors each, which put most of the row into the registers of a GPU at a
 /// time: a multiprocessor has room for 1024 such threads, and blocks of a cluster have to find room on 16 of
@@ -52,7 +68,7 @@ inline std::int64_t blocks_that_fill(std::int64_t vectors) {
 /// Blocks a row, as measured: wide rows keep vectors in shared memory too.
 inline std::int64_t cluster_parts(std::int64_t vectors, bool few_rows) {
   if (vectors > 16384) return vectors > 28000 ? 16 : 8;
-  if (few_rows) return vectors > 8192 ? 16 : vectors > 1024 ? 8 : 2;
+  if (few_rows) return vectors > 8192 ? 16 : 8;
   return blocks_that_fill(vectors);
 }
 
@@ -64,7 +80,7 @@ inline split_plan cluster_plan(const matrix_shape& s, std::size_t element_bytes)
   const std::int64_t vectors = vectors_of(s, element_bytes);
   const bool few = s.rows <= few_rows && vectors <= 16384;
   const std::int64_t parts = cluster_parts(vectors, few);
-  const std::int64_t items = few ? 4 : 8, a_block = divided_up(vectors, parts);
+  const std::int64_t items = few ? few_items : 8, a_block = divided_up(vectors, parts);
   const std::int64_t threads =
       std::clamp<std::int64_t>(whole_warps(divided_up(a_block, items)), 64, most_cluster_threads);
   const std::int64_t kept = std::clamp<std::int64_t>(a_block - items * threads, 0, most_kept);
@@ -79,18 +95,16 @@ inline bool beyond_clusters(const matrix_shape& s) {
 }
 
 // The ring of ring.cuh.
-inline constexpr int ring_threads = 256;  // of a block, that compute
-inline constexpr int ring_items = 4;  // vectors of a chunk, a thread
-inline constexpr int ring_slots = 12;  // chunks of a block in shared memory
+inline constexpr int ring_threads = 512;  // of a block, that compute
+inline constexpr int ring_items = 2;  // vectors of a chunk, a thread
+inline constexpr int ring_slots = 13;  // chunks of a block in shared memory
 inline constexpr int ring_held = 6;  // chunks of a row in the registers of a block
 inline constexpr std::int64_t ring_chunk = ring_threads * ring_items;  // vectors
 
 /// With clusters: rows so wide that the GPU holds few of them at a time, and few others load while a cluster
-/// exchanges and stores; and enough rows that there are some to load ahead. 16-bit values, of which
-/// a vector has twice as many, keep the threads of a ring busy for longer: from twice as many vectors on.
+/// exchanges and stores; and enough rows that there are some to load ahead.
 inline bool in_ring(const matrix_shape& s, std::size_t element_bytes) {
-  constexpr std::int64_t few_rows = 32;
-  const std::int64_t widest = element_bytes == 4 ? 65536 : 131072;  // vectors
+  constexpr std::int64_t few_rows = 32, widest = 65536;  // vectors
   return vectors_of(s, element_bytes) > widest && s.rows >= few_rows;
 }
 

@@ -23,6 +23,11 @@ const stage_info& this_stage() {
                  .reads_f32 = {.m = 2 * parts * parts},  // each block of a row reads all its parts
                  .writes_storage = {.mn = 1}}};
             if (cluster_blocks < most_parts || beyond_clusters(s)) return;
+            if (for_lone_blocks(s, size_of(t))) {
+              stage.launches = {
+                  {.kernel = "softmax_few", .reads_storage = {.mn = 1}, .writes_storage = {.mn = 1}}};
+              return;
+            }
             // What clusters do not hold of a row is read again: whole vectors here, and the few elements
             // beside them are left out.
             const std::int64_t in_a_vector = 16 / static_cast<std::int64_t>(size_of(t));
