@@ -8,6 +8,7 @@ A table is never typed by hand: the test `chapters` runs --check.
 """
 import argparse
 import json
+import math
 import re
 import sys
 from pathlib import Path
@@ -184,6 +185,30 @@ def narrow_designs_table():
         "\n\nMicroseconds a call for 2^28 elements (fraction of the best copy)."
 
 
+def narrow_table():
+    """Stage 06 at narrow widths, most of them odd: microseconds and the fraction of a copy."""
+    points = ladder(measured("../h200-narrow/bench-06"))
+    widths = sorted({n for s, _, n in points if s == "stage-06"})
+    return table(["N", "fp32", "fp16", "bf16"],
+                 [[str(n)] + [f"{e['real_time']:.0f} ({e['of_copy']:.2f})" if (e := points.get(("stage-06", t, n))) else "–"
+                              for t in ("f32", "f16", "bf16")] for n in widths]) + \
+        "\n\nMicroseconds a call for 2^28 elements (fraction of the best copy in the same process)."
+
+
+def sizes_table():
+    """Time an element over the number of elements, against that of 2^28."""
+    each = {}
+    for stage in ("06", "07"):
+        for (s, t, m, n), e in measured(f"../h200-sizes/bench-{stage}").items():
+            if s != "copy":
+                each.setdefault((s, t, n), {})[round(math.log2(m * n))] = e["real_time"] / (m * n)
+    powers = sorted({p for times in each.values() for p in times})
+    return table(["stage", "type", "N", *(f"2^{p}" for p in powers)],
+                 [[s[-2:], type_text(t), str(n)] + [f"{times[p] / times[28]:.2f}" if p in times else "–" for p in powers]
+                  for (s, t, n), times in sorted(each.items())]) + \
+        "\n\nTime an element, as a multiple of that at 2^28 elements; – is not measured."
+
+
 def as_called(*names):
     return {name: name for name in names}
 
@@ -199,7 +224,7 @@ DESIGNS_SHOWN = {
 }
 
 
-WIDE_DESIGNS = "h200_designs_6.json"  # of designs.py; many rows
+WIDE_DESIGNS = "h200_designs_7.json"  # of designs.py; many rows
 FEW_DESIGNS = "h200_designs_5.json"  # few rows; and the ring with a fixed share of the rows
 
 
@@ -388,11 +413,16 @@ def tables():
         for name, shown in DESIGNS_SHOWN.items():
             result[next(ROOT.glob(f"stages/{name[:2]}_*/README.md")), f"designs:{name}"] = designs_table(*shown)
         result[ROOT / "stages/06_vectorized/README.md", "designs:06 narrow"] = narrow_designs_table()
+    if load("h200-narrow/bench-06.json"):
+        result[ROOT / "stages/06_vectorized/README.md", "narrow"] = narrow_table()
+    if load("h200-sizes/bench-06.json"):
+        result[ROOT / "stages/07_split_row/README.md", "sizes"] = sizes_table()
     chapter = next(ROOT.glob("stages/07_*/README.md"))
     if load(WIDE_DESIGNS):
         result[chapter, "designs:07"] = wide_designs_table(WIDE_DESIGNS, {
             "held, barrier": "barrier", "held, messages": "messages", "stage 07": "this stage, registers",
-            "stage 07, shared": "this stage, shared memory too", "stage 07, ring": "this stage, ring"}, 8192)
+            "stage 07, shared": "this stage, shared memory too", "stage 07, ring": "this stage, ring",
+            "grid": "the whole GPU"}, 8192)
     if load(FEW_DESIGNS):
         result[chapter, "designs:07 shares"] = wide_designs_table(FEW_DESIGNS, {"ring": "a fixed share", "ring, rows taken": "rows taken"}, 65536)
         result[chapter, "designs:07 few"] = few_rows_designs_table()

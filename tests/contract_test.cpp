@@ -871,6 +871,30 @@ TEST_CASE("rows too wide for one way of holding them go another [T10 T12]", "[co
       if (gpu || t == dtype::bf16) right_or_refused(t, 2, n);
 }
 
+TEST_CASE("narrow rows, more than are given a block each", "[contract][special][layout][ledger]") {
+  if (!in_clusters()) return;  // others make no difference, or not between 512 and 513 rows
+  constexpr std::int64_t many = 513;
+  for (dtype t : all_types) {
+    for (std::int64_t n : {1, 2, 7, 8, 9, 31, 33, 64, 100, 129, 257})
+      check(make_input(n % 2 ? "special" : "mixed", 71, t, many, n, n));
+    check(make_input("special", 71, t, many, 65, 68), 67, 3);
+    check_apart(make_input("normal", 71, t, many, 81, 81), 1, 2);
+  }
+  // On both sides of each limit: rows, vectors a row, and threads in all.
+  for (std::int64_t m : {512, 513}) check_distribution("mixed", dtype::f32, m, 270);
+  for (std::int64_t n : {8191, 8192, 8199, 8200, 8208}) check_distribution("mixed", dtype::bf16, 3, n);
+  for (std::int64_t m : {256, 257}) check_distribution("mixed", dtype::bf16, m, 8192);
+}
+
+TEST_CASE("one row or a few, all widths that one block holds", "[contract][special][layout]") {
+  if (!in_clusters()) return;
+  for (dtype t : all_types) {
+    for (std::int64_t n : {1, 3, 8, 33, 255, 781, 1024, 1031, 2049, 4095, 4096, 4102})
+      check(make_input(n % 2 ? "special" : "masked", 73, t, 3, n, n + n % 3), -1, n % 5);
+    for (std::int64_t n : {81, 1030, 4100}) check_apart(make_input("normal", 73, t, 2, n, n), 1, 3);
+  }
+}
+
 TEST_CASE("many rows as wide as a cluster holds, and wider, special ones too", "[contract][special]") {
   // Others have nothing else for them; and the simulator takes minutes: there, tests/designs_test.cpp has
   // rings of smaller chunks, and the library one of this size.

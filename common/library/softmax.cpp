@@ -47,17 +47,21 @@ struct choice {
   const char* why;
 };
 
-/// The stage that was fastest at the measured shape nearest to this one.
+/// The stage that was fastest at the measured shape nearest to this one, of those for which stage 07 has the
+/// same kernel: a block each for few narrow rows, or a cluster.
 int nearest_measured(const softmax_problem& p) {
   // Shapes are as far apart as the ratios of their rows and columns.
   const auto ratio = [](std::int64_t a, std::int64_t b) {
     return a > b ? static_cast<double>(a) / static_cast<double>(b)
                  : static_cast<double>(b) / static_cast<double>(a);
   };
+  const std::size_t size = bytes_of(p.type);
+  const bool lone = for_lone_blocks({p.rows, p.cols, p.ld_in, p.ld_out}, size);
   double nearest = std::numeric_limits<double>::infinity();
   int stage = 6;
   for (const library::measured_choice& m : library::measured_sm_90) {
     if (m.four_bytes != (p.type == dtype::f32)) continue;
+    if (lone != for_lone_blocks({m.rows, m.cols, m.cols, m.cols}, size)) continue;
     const double apart = ratio(p.rows, m.rows) * ratio(p.cols, m.cols);
     if (apart < nearest) {
       nearest = apart;

@@ -21,7 +21,7 @@ const exercise_info& this_exercise() {
       if (vectors <= 16) return 8;
       if (vectors <= 32) return 16;
       if (vectors <= 128) return 32;
-      if (vectors <= 64 * elements_a_vector(c.type)) return whole_warps(2);
+      if (c.type == dtype::f32 && vectors <= 256) return whole_warps(2);
     }
     return vectors > 0 ? whole_warps(most) : c.warp;
   };

@@ -88,7 +88,7 @@ void launch_width(const T* x, T* y, const matrix_shape& s, simt::stream queue) {
     if (vectors <= 32) return launch_rows<WarpSize, 16, 2, Lie>(128, x, y, s, queue);
     if (vectors <= 64) return launch_rows<WarpSize, 32, 2, Lie>(128, x, y, s, queue);
     if (vectors <= 128) return launch_rows<WarpSize, 32, 4, Lie>(WarpSize, x, y, s, queue);
-    if (vectors <= 64 * per_vector<T>) return launch_rows<WarpSize, 0, 2, Lie>(threads(2), x, y, s, queue);
+    if (sizeof(T) == 4 && vectors <= 256) return launch_rows<WarpSize, 0, 2, Lie>(threads(2), x, y, s, queue);
     // end
   }
   launch_rows<WarpSize, 0, most, Lie>(vectors ? threads(most) : WarpSize, x, y, s, queue);

@@ -11,8 +11,10 @@ namespace softmax {
 namespace {
 
 constexpr int tile_threads = 128;
-constexpr int tile_blocks = 8;  // a multiprocessor holds at once, at least: a thread has 64 registers
-constexpr int most_words = 16;  // of 32 bits, that a thread has of a row
+constexpr int most_words = 32;  // of 32 bits, that a thread has of a row
+
+/// Blocks that a multiprocessor holds at once, at least: a thread has 64 registers, or 128.
+constexpr int tile_blocks(int words) { return words > 16 ? 4 : 8; }
 
 /// Elements begin to end - 1, in vectors of 16 bytes. All are whole but the first, where the matrix starts
 /// inside one, and the last tile's last.
@@ -74,7 +76,8 @@ __device__ void softmax_in_place(T* tile, unsigned start, unsigned stop, unsigne
 
 /// y[row] = softmax of x[row], for a tile of tile_threads / Lanes rows a block.
 template <int WarpSize, int Lanes, int Words, class T>
-__global__ void __launch_bounds__(tile_threads, tile_blocks) softmax_tile(const T* x, T* y, matrix_shape s) {
+__global__ void __launch_bounds__(tile_threads, tile_blocks(Words))
+    softmax_tile(const T* x, T* y, matrix_shape s) {
   constexpr int rows = tile_threads / Lanes;  // a multiple of 8, so that all tiles start alike in 16 bytes
   constexpr int slots = rows * (2 * Words * Lanes + 1) / (8 * tile_threads) + 1;  // vectors a thread
   __shared__ simt::vector16 tile[slots * tile_threads];
@@ -109,8 +112,8 @@ __global__ void __launch_bounds__(tile_threads, tile_blocks) softmax_tile(const 
 template <int WarpSize, int Lanes = 1, int Words = 2, class T>
 void softmax_in_tiles(const T* x, T* y, const matrix_shape& s, simt::stream queue) {
   if constexpr (2 * Words * Lanes + 1 < widest_in_tile && sizeof(T) == 2) {
-    constexpr bool wider = Words == most_words;
-    constexpr int lanes = wider ? 2 * Lanes : Lanes, words = wider ? most_words / 2 + 2 : Words + 2;
+    constexpr int more = Words < most_words ? 1 : Lanes == 1 ? 2 : 4;  // 1, 2, or 8 lanes, as was fastest
+    constexpr int lanes = more * Lanes, words = Words / more + 2;
     if (s.cols / 2 > Words * Lanes) return softmax_in_tiles<WarpSize, lanes, words>(x, y, s, queue);
   }
   constexpr int rows = tile_threads / Lanes;

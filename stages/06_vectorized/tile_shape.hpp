@@ -6,7 +6,7 @@
 
 namespace softmax {
 
-constexpr std::int64_t widest_in_tile = 128;  // columns; beyond, edges are few
+constexpr std::int64_t widest_in_tile = 240;  // columns; beyond, edges are few
 constexpr std::int64_t most_in_tiles =
     1 << 28;  // rows: a block has 16 or more, a launch fewer than 2^32 threads
 
