@@ -2,6 +2,8 @@
 // Few rows that a block holds with one vector a thread: nothing is split. There is little to load and nothing
 // behind which to hide, so each step is as short as it can be, and the launch begins early. Moves, in
 // elements: reads MN, writes MN.
+#include <algorithm>
+
 #include "cluster.cuh"
 #include "kernels/row_share.cuh"
 #include "simt/async.hpp"
@@ -31,7 +33,8 @@ template <int WarpSize, class T>
 void launch_few(const T* x, T* y, const matrix_shape& s, simt::stream queue) {
   const auto kernel = how_rows_lie(x, y, s) == rows_lie::apart ? softmax_few<WarpSize, rows_lie::apart, T>
                                                                : softmax_few<WarpSize, rows_lie::alike, T>;
-  const auto threads = static_cast<unsigned>(few_threads(s, sizeof(T)));
+  const std::int64_t warps = std::max<std::int64_t>(divided_up(vectors_of(s, sizeof(T)), WarpSize), 1);
+  const auto threads = static_cast<unsigned>(warps * WarpSize);  // enough for the elements beside the vectors
   simt::launch(kernel, simt::geometry(static_cast<unsigned>(s.rows), threads, 0, queue).early(), x, y, s);
 }
 

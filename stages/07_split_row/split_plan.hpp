@@ -43,11 +43,6 @@ inline bool for_lone_blocks(const matrix_shape& s, std::size_t element_bytes) {
   return s.rows <= few_rows && vectors <= most_few_threads && s.rows * vectors <= filled;
 }
 
-/// Threads of such a block. A row may have up to 14 elements beside its vectors, for one thread each.
-inline int few_threads(const matrix_shape& s, std::size_t element_bytes) {
-  return static_cast<int>(std::max<std::int64_t>(whole_warps(vectors_of(s, element_bytes)), 32));
-}
-
 /// Blocks of at most 256 threads, 8 vectors each, which put most of the row into the registers of a GPU at a
 /// time: a multiprocessor has room for 1024 such threads, and blocks of a cluster have to find room on 16 of
 /// them.
