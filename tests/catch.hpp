@@ -5,3 +5,6 @@
 #else
 #include <catch2/catch.hpp>
 #endif
+
+/// What main() is to return.
+int run_tests(int argc, char** argv);

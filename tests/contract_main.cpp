@@ -1,9 +1,6 @@
 // Runs the contract of one stage on the backend named in SOFTMAX_TEST_BACKEND. Where there is no such device
 // it says SKIP and exits with 77, which CTest shows as skipped, never as passed. SOFTMAX_TEST_CLUSTERS=16
 // gives the simulated device clusters of 16 blocks.
-#if !__has_include(<catch2/catch_all.hpp>)
-#define CATCH_CONFIG_RUNNER
-#endif
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -53,5 +50,5 @@ int main(int argc, char** argv) {
     return skipped;
   }
   std::printf("backend %s, %s\n", name.c_str(), state().device.name.c_str());
-  return Catch::Session().run(argc, argv);
+  return run_tests(argc, argv);
 }

@@ -1,9 +1,6 @@
 // softmax.hpp, as a program of its own would call it: every width, random shapes, strides and addresses,
 // streams, graphs, plans and refusals. Linked once with the library of each backend; memory comes from a
 // stage's harness.
-#if !__has_include(<catch2/catch_all.hpp>)
-#define CATCH_CONFIG_RUNNER
-#endif
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
@@ -330,5 +327,5 @@ int main(int argc, char** argv) {
     std::puts("SKIP: there is no GPU to run on");
     return 77;
   }
-  return Catch::Session().run(argc, argv);
+  return run_tests(argc, argv);
 }

@@ -91,4 +91,7 @@ if(SOFTMAX_SANITIZE)
   add_link_options(-fsanitize=address,undefined)
 endif()
 
+# --- For code that handles options and texts: it runs for a moment, and g++ takes nearly twice the time for it at -O3.
+set(softmax_brief $<$<CONFIG:Release>:-O1>)
+
 message(STATUS "Backends: simulator ON, CUDA ${SOFTMAX_WITH_CUDA}, HIP ${SOFTMAX_WITH_HIP}")

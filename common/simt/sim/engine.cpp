@@ -669,7 +669,7 @@ bool worker::check_global(const void* pc, std::uintptr_t address, unsigned size,
     if (candidate && address - candidate->map_begin < candidate->map_end - candidate->map_begin)
       r = candidate;
   if (!r) {
-    if (check_shared(pc, address, size, write)) return false;
+    if (on_own_stack(address) || check_shared(pc, address, size, write)) return false;
     r = find_region(address);
     if (!r) {
       check_elsewhere(pc, address, size, write);
@@ -677,42 +677,44 @@ bool worker::check_global(const void* pc, std::uintptr_t address, unsigned size,
     }
     recent_[next_recent_++ % std::size(recent_)] = r;
   }
-  fault_info f{.pc = pc, .address = address, .size = size, .write = write, .where = space::global};
-  if (!r->alive) {
-    f.kind = fault_kind::use_after_free;
-    f.text = region_text(*r) + " has been released";
-    f.next = "keep the buffer until every launch that uses it has been synchronised";
-    fail(std::move(f));
-  }
+  // Made where it is needed: nearly every access is right, and this is the simulator's busiest function.
+  const auto fault_here = [&](fault_kind kind, std::string text, std::string next) {
+    return fault_info{.kind = kind,
+                      .block = block_,
+                      .thread = current->linear,
+                      .pc = pc,
+                      .address = address,
+                      .size = size,
+                      .write = write,
+                      .where = space::global,
+                      .text = std::move(text),
+                      .next = std::move(next)};
+  };
+  if (!r->alive)
+    fail(fault_here(fault_kind::use_after_free, region_text(*r) + " has been released",
+                    "keep the buffer until every launch that uses it has been synchronised"));
   const std::uintptr_t offset = address - r->begin;
-  if (address < r->begin || offset + size > r->bytes) {
-    f.kind = fault_kind::out_of_bounds;
-    f.text = address < r->begin
-                 ? std::to_string(r->begin - address) + " bytes before the start of " + region_text(*r)
-                 : std::to_string(offset - std::min<std::uintptr_t>(offset, r->bytes)) +
-                       " bytes past the end of " + region_text(*r);
-    f.next =
+  if (address < r->begin || offset + size > r->bytes)
+    fail(fault_here(
+        fault_kind::out_of_bounds,
+        address < r->begin
+            ? std::to_string(r->begin - address) + " bytes before the start of " + region_text(*r)
+            : std::to_string(offset - std::min<std::uintptr_t>(offset, r->bytes)) +
+                  " bytes past the end of " + region_text(*r),
         "check the row and column against the shape before the access; a masked lane takes the identity "
-        "instead";
-    fail(std::move(f));
-  }
+        "instead"));
   const bool chunk = size > sizeof(vector16);  // what is copied whole has its own rule
-  if (!chunk && address % size != 0) {
-    f.kind = fault_kind::misaligned;
-    f.text = "byte " + std::to_string(offset) + " of " + region_text(*r) + misaligned_text(size);
-    f.next = misaligned_advice;
-    fail(std::move(f));
-  }
-  if (write) {
+  if (!chunk && address % size != 0)
+    fail(fault_here(fault_kind::misaligned,
+                    "byte " + std::to_string(offset) + " of " + region_text(*r) + misaligned_text(size),
+                    misaligned_advice));
+  if (write)
     std::memset(r->written + offset, 1, size);
-  } else if (!unwritten_ && !all_set(r->written + offset, size)) {
-    f.kind = fault_kind::uninitialised;
-    f.text = "byte " + std::to_string(offset) + " of " + region_text(*r) + " was never written";
-    f.next = "write it in an earlier kernel or on the host, or do not read it";
-    f.block = block_;
-    f.thread = current->linear;
-    unwritten_ = std::move(f);
-  }
+  else if (!unwritten_ && !all_set(r->written + offset, size))
+    unwritten_ =
+        fault_here(fault_kind::uninitialised,
+                   "byte " + std::to_string(offset) + " of " + region_text(*r) + " was never written",
+                   "write it in an earlier kernel or on the host, or do not read it");
   return true;
 }
 
@@ -799,12 +801,16 @@ bool worker::check_shared(const void* pc, std::uintptr_t address, unsigned size,
   return true;
 }
 
-/// Neither a device buffer nor shared memory: a private local, a constant, or a mistake.
+/// A private local. The page below counts as its own: what overflows the stack crashes there, and the crash
+/// has its report.
+bool worker::on_own_stack(std::uintptr_t address) const {
+  const auto own = reinterpret_cast<std::uintptr_t>(stack_of(*current)) - page_bytes();
+  return address - own < guarded_stack_bytes();
+}
+
+/// Neither a device buffer, nor shared memory, nor a private local: a constant, or a mistake.
 void worker::check_elsewhere(const void* pc, std::uintptr_t address, unsigned size, bool write) {
-  // The page below counts as its own: what overflows the stack crashes there, and the crash has its report.
   const std::size_t page = page_bytes();
-  const auto own = reinterpret_cast<std::uintptr_t>(stack_of(*current)) - page;
-  if (address - own < guarded_stack_bytes()) return;
   if (!write && address - reinterpret_cast<std::uintptr_t>(job->arguments) < job->argument_bytes) return;
   if (!write && is_constant(address)) return;
   fault_info f{.pc = pc, .address = address, .size = size, .write = write, .where = space::global};

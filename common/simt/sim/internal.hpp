@@ -433,6 +433,7 @@ class worker {
   [[noreturn]] void fail(fault_info fault);
   bool check_global(const void* pc, std::uintptr_t address, unsigned size, bool write);
   bool check_shared(const void* pc, std::uintptr_t address, unsigned size, bool write);
+  bool on_own_stack(std::uintptr_t address) const;
   void check_elsewhere(const void* pc, std::uintptr_t address, unsigned size, bool write);
 
   std::vector<lane> lanes_;
