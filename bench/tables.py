@@ -196,16 +196,15 @@ def narrow_table():
 
 
 def sizes_table():
-    """Time an element over the number of elements, against that of 2^28."""
+    """Time an element over the number of elements, against that of 2^28, of a stage and of the best copy beside it."""
     each = {}
     for stage in ("06", "07"):
         for (s, t, m, n), e in measured(f"../h200-sizes/bench-{stage}").items():
-            if s != "copy":
-                each.setdefault((s, t, n), {})[round(math.log2(m * n))] = e["real_time"] / (m * n)
+            each.setdefault((t, n, "a copy" if s == "copy" else s), {})[round(math.log2(m * n))] = e["real_time"] / (m * n)
     powers = sorted({p for times in each.values() for p in times})
-    return table(["stage", "type", "N", *(f"2^{p}" for p in powers)],
-                 [[s[-2:], type_text(t), str(n)] + [f"{times[p] / times[28]:.2f}" if p in times else "–" for p in powers]
-                  for (s, t, n), times in sorted(each.items())]) + \
+    return table(["type", "N", "what", *(f"2^{p}" for p in powers)],
+                 [[type_text(t), str(n), s] + [f"{times[p] / times[28]:.2f}" if p in times else "–" for p in powers]
+                  for (t, n, s), times in sorted(each.items())]) + \
         "\n\nTime an element, as a multiple of that at 2^28 elements; – is not measured."
 
 

@@ -96,7 +96,7 @@ void add_grid(std::vector<design<T>>& all, int lag, int wait) {
   const std::string more = " G" + std::to_string(Groups) + " X" + std::to_string(Exchangers) + " L" +
                            std::to_string(lag) + " W" + std::to_string(wait);
   all.push_back({{"grid", "T" + std::to_string(Threads) + " I" + std::to_string(Items) + more,
-                  32768 * per_vector<T>, 6 * 32768 * per_vector<T>, 64, any},
+                  32768 * per_vector<T>, 8 * 32768 * per_vector<T>, 64, any},
                  [=](const T* x, T* y, float* workspace, const matrix_shape& s, simt::stream queue) {
                    launch_grid<Threads, Groups, Items, Exchangers>(lag, wait, x, y, workspace, s, queue);
                  }});
