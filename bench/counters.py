@@ -79,8 +79,14 @@ def find_ncu():
     stop(3, "Nsight Compute (ncu) was not found: install it, or read the sectors of --device sim instead.")
 
 
+def number(text):
+    """What Nsight Compute prints, as an int if it is one."""
+    value = float(text.replace(",", ""))
+    return int(value) if value.is_integer() else value
+
+
 def profiled(command, launches, names):
-    """Runs a command under Nsight Compute. One dict a launch, metric name -> count."""
+    """Runs a command under Nsight Compute. One dict a launch, metric name -> count or ratio."""
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "ncu.csv"
         command = [find_ncu(), "--clock-control", "none", "--csv", "--page", "raw", "--print-units", "base",
@@ -99,7 +105,7 @@ def profiled(command, launches, names):
     if len(rows) != launches:
         stop(1, f"Nsight Compute saw {len(rows)} launches where {launches} were expected.")
     return [{"kernel": r["Kernel Name"],
-             **{m: int(float(r[m].replace(",", ""))) for m in names}}
+             **{m: number(r[m]) for m in names}}
             for r in rows]
 
 
