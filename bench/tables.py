@@ -208,6 +208,15 @@ def sizes_table():
         "\n\nTime an element, as a multiple of that at 2^28 elements; – is not measured."
 
 
+def limits_table():
+    """What holds kernels back: DRAM's and the schedulers' time, and how many multiprocessors and warps there are."""
+    rows = [[r["stage"][-2:], type_text(r["dtype"]), f"{r['rows']} x {r['cols']}"] +
+            [f"{r[name]:.0f}" for name in ("dram_busy_percent", "multiprocessors_active_percent", "warps_active_percent", "issue_slots_busy_percent")]
+            for r in load("h200_limits.json")["results"]]
+    return table(["stage", "type", "M x N", "DRAM busy", "multiprocessors at work", "warps there", "issue slots busy"], rows) + \
+        "\n\nPercent, by Nsight Compute, in one launch each; of the multiprocessors and DRAM over the whole time, of the others while at work."
+
+
 def as_called(*names):
     return {name: name for name in names}
 
@@ -414,6 +423,8 @@ def tables():
         result[ROOT / "stages/06_vectorized/README.md", "designs:06 narrow"] = narrow_designs_table()
     if load("h200-narrow/bench-06.json"):
         result[ROOT / "stages/06_vectorized/README.md", "narrow"] = narrow_table()
+    if load("h200_limits.json"):
+        result[ROOT / "stages/07_split_row/README.md", "limits"] = limits_table()
     if load("h200-sizes/bench-06.json"):
         result[ROOT / "stages/07_split_row/README.md", "sizes"] = sizes_table()
     chapter = next(ROOT.glob("stages/07_*/README.md"))

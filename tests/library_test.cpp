@@ -151,12 +151,21 @@ TEST_CASE("the workspace is small", "[library]") {
       CHECK(softmax_workspace({rows, cols, cols, cols}) <= 2048 * static_cast<std::size_t>(rows));
 }
 
+namespace {
+
+/// While it lives, the simulated GPU has clusters of that many blocks.
+struct simulated_clusters {
+  explicit simulated_clusters(int blocks) { simt::configuration().cluster_blocks = blocks; }
+  ~simulated_clusters() { simt::configuration().cluster_blocks = 0; }
+  simulated_clusters(const simulated_clusters&) = delete;
+  simulated_clusters& operator=(const simulated_clusters&) = delete;
+};
+
+}  // namespace
+
 TEST_CASE("many of the widest rows are right, with and without workspace", "[library]") {
   constexpr std::int64_t rows = 33, cols = 4 * 65536 + 5;
-  const struct simulated_clusters {  // or it would be two launches again
-    simulated_clusters() { simt::configuration().cluster_blocks = 16; }
-    ~simulated_clusters() { simt::configuration().cluster_blocks = 0; }
-  } sixteen;
+  const simulated_clusters sixteen(16);  // or it would be two launches again
   for (const bool workspace : {true, false}) {
     simt::clear_records();
     check_right("special", dtype::f32, rows, cols, {.more_out = 3, .workspace = workspace});
@@ -224,9 +233,13 @@ TEST_CASE("an empty matrix is no error, and nonsense is refused in a sentence", 
 }
 
 TEST_CASE("a plan names the launches, and makes none", "[library]") {
-  for (const auto& [type, rows, cols, kernel] : {std::tuple{dtype::f32, 64L, 33L, "softmax_rows"},
-                                                 {dtype::bf16, 64L, 33L, "softmax_tile"},
-                                                 {dtype::f32, 5L, 1000L, "softmax_rows"},
+  const int blocks = GENERATE(0, 16);
+  const simulated_clusters simulated(blocks);
+  const char* const few = on_gpu() ? "softmax_" : blocks > 0 ? "softmax_few" : "softmax_rows";
+  for (const auto& [type, rows, cols, kernel] : {std::tuple{dtype::f32, 600L, 33L, "softmax_rows"},
+                                                 {dtype::bf16, 600L, 33L, "softmax_tile"},
+                                                 {dtype::f32, 600L, 1000L, "softmax_rows"},
+                                                 {dtype::f32, 5L, 1000L, few},
                                                  {dtype::f32, 2L, 50257L, ""}}) {
     device_matrix in(type, rows, cols, cols, 0), out(type, rows, cols, cols, 0);
     const softmax_problem p{rows, cols, cols, cols, type};
