@@ -178,9 +178,7 @@ TEST_CASE("columns of a row that is taken by vectors", "[exercise]") {
     }
   }
   CHECK(in_vectors({{2, 2, 3, 3}, dtype::bf16, 32}, 1, 1).edge);
-  CHECK_FALSE(rows_aligned(c));
   CHECK_FALSE(rows_apart(c));
-  CHECK(rows_aligned({{1, 8, 9, 11}, dtype::f16, 32}));
   CHECK(rows_apart({{2, 8, 9, 11}, dtype::f16, 32}));
 }
 
