@@ -120,6 +120,7 @@ inline int most_cluster_blocks();
 /// What the runtime wants to know of a launch, in clusters of `cluster` blocks if not 0.
 class launch_request {
  public:
+  /// Not in clusters where `cluster` is 0.
   explicit launch_request(const geometry& g, int cluster = 0) {
     configuration_.gridDim = g.grid;
     configuration_.blockDim = g.block;
