@@ -93,9 +93,9 @@ struct geometry {
            const char* file = __builtin_FILE(), int line = __builtin_LINE())
       : grid(grid), block(block), shared_bytes(shared_bytes), queue(queue), file(file), line(line) {}
   /// The same launch, which may begin before the one before it in the stream has ended, from the point on
-  /// where all blocks of that one have called begin_next_launch() (programmatic dependent launch). The kernel
-  /// calls wait_for_last_launch() before it reads what that one writes. Before compute capability 9.0 it
-  /// waits.
+  /// where all blocks of that one have called begin_next_launch() or ended (programmatic dependent launch).
+  /// The kernel calls wait_for_last_launch() before it reads what that one writes, and before it lets the
+  /// next launch begin, which may count on all that came before. Before compute capability 9.0 it waits.
   geometry early() const {
     geometry g = *this;
     g.begins_early = true;

@@ -32,7 +32,7 @@ template <int WarpSize, int Items, bool Shared, rows_lie Lie, class T>
 __global__ void __launch_bounds__(most_cluster_threads, Items == 8 ? 4 : 6)
     softmax_cluster(const T* x, T* y, matrix_shape s, int kept) {
   if constexpr (!simt::clusters_here) return;  // never launched there
-  if constexpr (Items == few_items) {
+  if constexpr (Items == few_items) {  // few rows: begun early, as a launch takes about as long as they do
     simt::wait_for_last_launch();  // it may have written x
     simt::begin_next_launch();
   }

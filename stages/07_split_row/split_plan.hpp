@@ -38,9 +38,9 @@ inline std::int64_t whole_warps(std::int64_t threads) { return divided_up(thread
 /// With clusters: rows of which a block holds each with one vector a thread, and so few that all blocks fit
 /// on the GPU at once. They take a block each.
 inline bool for_lone_blocks(const matrix_shape& s, std::size_t element_bytes) {
-  constexpr std::int64_t few_rows = 512, filled = 128 * 2048;  // threads of a large GPU
-  const std::int64_t vectors = vectors_of(s, element_bytes);
-  return s.rows <= few_rows && vectors <= most_few_threads && s.rows * vectors <= filled;
+  constexpr std::int64_t few_rows = 512, processors = 128, resident = 2048;  // threads; of a large GPU
+  const std::int64_t threads = std::max<std::int64_t>(whole_warps(vectors_of(s, element_bytes)), 32);
+  return s.rows <= few_rows && threads <= most_few_threads && s.rows <= processors * (resident / threads);
 }
 
 /// Blocks of at most 256 threads, 8 vectors each, which put most of the row into the registers of a GPU at a
@@ -70,7 +70,7 @@ inline std::int64_t cluster_parts(std::int64_t vectors, std::size_t element_byte
   return blocks_that_fill(vectors);
 }
 
-/// With clusters, as measured on an H200 (bench/results/h200_designs_6.json). What the registers of its
+/// With clusters, as measured on an H200 (bench/results/h200_designs_7.json). What the registers of its
 /// blocks do not hold of a row, they keep in shared memory. Few rows have no others to hide behind: half as
 /// much a thread, and twice the threads.
 inline split_plan cluster_plan(const matrix_shape& s, std::size_t element_bytes) {
@@ -106,7 +106,7 @@ inline bool in_ring(const matrix_shape& s, std::size_t element_bytes) {
   return vectors_of(s, element_bytes) > widest && s.rows >= few_rows;
 }
 
-/// Blocks of a cluster of the ring, as measured on an H200 (bench/results/h200_designs_6.json): twice as many
+/// Blocks of a cluster of the ring, as measured on an H200 (bench/results/h200_designs_7.json): twice as many
 /// clusters of half the size are faster for 16-bit values, as long as they hold the row.
 inline int ring_parts(const matrix_shape& s, std::size_t element_bytes) {
   constexpr std::int64_t half = most_parts / 2, held = half * (ring_held + ring_slots) * ring_chunk;
