@@ -266,6 +266,17 @@ def describe_device():
     return dict(zip(query.split(","), values))
 
 
+def add_build_options(parser):
+    """Of the scripts that run what was built, perhaps on another machine."""
+    parser.add_argument("--build", default="build", help="build folder with bin/")
+    parser.add_argument("--commit", default="", help="the commit that was built, where there is no git")
+
+
+def new_report(commit, **parts):
+    """A result that says where, from what and when it was measured; `commit` is that of --commit, or empty."""
+    return {"device": describe_device(), "commit": commit or records.commit(), "date": records.now(), **parts}
+
+
 def print_table(results, compared=COMPARED):
     print(f"{'stage':9}{'shape':>16} {'dtype':5}{'kernel':15}{'counter':17}{'simulator':>12}{'hardware':>12}{'diff.':>7}")
     for r in results:

@@ -23,8 +23,7 @@ FEW = [(1, 32768), (8, 32000), (128, 32000), (132, 32768), (1, 50257), (8, 50257
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--build", default="build", help="build folder with bin/")
-    parser.add_argument("--commit", default="", help="the commit that was built, where there is no git")
+    counters.add_build_options(parser)
     parser.add_argument("--dtype", default="f32,bf16", help="types, with commas")
     parser.add_argument("--shapes", choices=("all", "wide", "few"), default="all", help="many wide rows, few rows, or both")
     parser.add_argument("--cols", default="", help="only shapes of these widths, with commas")
@@ -41,8 +40,7 @@ def main():
         counters.stop(2, f"--cols {args.cols} leaves none of these shapes.")
     command = [program, "--dtype", args.dtype, "--samples", str(args.samples), "--rows", ",".join(str(m) for m, _ in shapes), "--cols",
                ",".join(str(n) for _, n in shapes), *(["--only", args.only] if args.only else [])]
-    report = {"device": counters.describe_device(), "commit": args.commit or records.commit(), "date": records.now(),
-              "designs": "bench/designs", "results": []}
+    report = counters.new_report(args.commit, designs="bench/designs", results=[])
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
         for line in process.stdout:

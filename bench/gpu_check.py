@@ -95,11 +95,10 @@ def sanitize(binary, tool):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--build", default="build", help="build folder with bin/")
+    counters.add_build_options(parser)
     parser.add_argument("--stages", default="00,01,02,03,04,05")
     parser.add_argument("--shapes", default="4096x8192,1823x781", help="verified and counted")
     parser.add_argument("--extra-shapes", default="", help="verified")
-    parser.add_argument("--commit", default="", help="the commit that was built, where there is no git")
     parser.add_argument("--skip", default="", help="any of shapes,widths,steady,contract,sanitizer,counters")
     parser.add_argument("--dtype", default="f32,f16,bf16", help="of the widths")
     parser.add_argument("--only-many", type=int, default=0, help="with this width and wider, at 4096 rows, and no other widths")
@@ -115,8 +114,7 @@ def main():
         counters.stop(2, "there is no working NVIDIA GPU here (nvidia-smi does not answer): run this on a machine that has one.")
 
     # Written after each part, so that a run that is cut short keeps what it found.
-    report = {"device": counters.describe_device(), "commit": args.commit or records.commit(), "date": records.now(),
-              "contract": [], "shapes": [], "widths": [], "steady": [], "sanitizer": [], "counters": []}
+    report = counters.new_report(args.commit, contract=[], shapes=[], widths=[], steady=[], sanitizer=[], counters=[])
     good = True
     pairs = [tuple(map(int, s.split("x"))) for s in args.shapes.split(",")]
     extra = [tuple(map(int, s.split("x"))) for s in args.extra_shapes.split(",") if s]

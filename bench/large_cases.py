@@ -32,13 +32,12 @@ CASES = [
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--build", default="build", help="build folder with bin/")
-    parser.add_argument("--commit", default="", help="the commit that was built, where there is no git")
+    counters.add_build_options(parser)
     parser.add_argument("--only", default="", help="words of the cases to run, such as 2^32; several with commas")
     parser.add_argument("--out", required=True)
     args = parser.parse_args()
     programs = Path(args.build) / "bin"
-    report = {"device": counters.describe_device(), "commit": args.commit or records.commit(), "date": records.now(), "cases": []}
+    report = counters.new_report(args.commit, cases=[])
     good = True
     for what, rows, cols, dtype, dist, stages in CASES:
         for number in stages.split(",") if any(w in what for w in args.only.split(",")) else []:

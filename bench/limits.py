@@ -33,11 +33,10 @@ WAITS = {reason: f"smsp__average_warps_issue_stalled_{reason}_per_issue_active.r
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("points", nargs="+", help="STAGE:ROWSxCOLS:TYPE")
-    parser.add_argument("--build", default="build", help="build folder with bin/")
-    parser.add_argument("--commit", default="", help="the commit that was built, where there is no git")
+    counters.add_build_options(parser)
     parser.add_argument("--out", required=True)
     args = parser.parse_args()
-    report = {"device": counters.describe_device(), "commit": args.commit or records.commit(), "date": records.now(), "results": []}
+    report = counters.new_report(args.commit, results=[])
     for point in args.points:
         found = re.fullmatch(r"(stage-0\d):(\d+)x(\d+):(f32|f16|bf16)", point)
         if not found:

@@ -16,6 +16,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "bench" / "results"
 MACHINE = "h200"
+NARROW, SIZES = "h200-narrow", "h200-sizes"  # one stage at narrow widths, and matrices of other sizes
 SMALLEST_LADDER = 1 << 27  # elements; matrices with fewer belong to the few-row shapes
 
 
@@ -24,10 +25,10 @@ def load(name):
     return json.loads(path.read_text()) if path.exists() else None
 
 
-def measured(program):
+def measured(program, folder=MACHINE):
     """(series, dtype, rows, cols) -> the median entry of a point, or its error."""
     points = {}
-    for entry in (load(f"{MACHINE}/{program}.json") or {"benchmarks": []})["benchmarks"]:
+    for entry in (load(f"{folder}/{program}.json") or {"benchmarks": []})["benchmarks"]:
         found = re.match(r"([\w-]+)/dtype:(\w+)/rows:(\d+)/cols:(\d+)/(lie:(\w+))?", entry["run_name"])
         if found[6] in (None, "none") and (entry.get("error_occurred") or entry.get("aggregate_name") == "median"):
             points[found[1], found[2], int(found[3]), int(found[4])] = entry
@@ -187,7 +188,7 @@ def narrow_designs_table():
 
 def narrow_table():
     """Stage 06 at narrow widths, most of them odd: microseconds and the fraction of a copy."""
-    points = ladder(measured("../h200-narrow/bench-06"))
+    points = ladder(measured("bench-06", NARROW))
     widths = sorted({n for s, _, n in points if s == "stage-06"})
     return table(["N", "fp32", "fp16", "bf16"],
                  [[str(n)] + [f"{e['real_time']:.0f} ({e['of_copy']:.2f})" if (e := points.get(("stage-06", t, n))) else "–"
@@ -199,7 +200,7 @@ def sizes_table():
     """Time an element over the number of elements, against that of 2^28, of a stage and of the best copy beside it."""
     each = {}
     for stage in ("06", "07"):
-        for (s, t, m, n), e in measured(f"../h200-sizes/bench-{stage}").items():
+        for (s, t, m, n), e in measured(f"bench-{stage}", SIZES).items():
             each.setdefault((t, n, "a copy" if s == "copy" else s), {})[round(math.log2(m * n))] = e["real_time"] / (m * n)
     powers = sorted({p for times in each.values() for p in times})
     return table(["type", "N", "what", *(f"2^{p}" for p in powers)],
@@ -421,11 +422,11 @@ def tables():
         for name, shown in DESIGNS_SHOWN.items():
             result[next(ROOT.glob(f"stages/{name[:2]}_*/README.md")), f"designs:{name}"] = designs_table(*shown)
         result[ROOT / "stages/06_vectorized/README.md", "designs:06 narrow"] = narrow_designs_table()
-    if load("h200-narrow/bench-06.json"):
+    if load(f"{NARROW}/bench-06.json"):
         result[ROOT / "stages/06_vectorized/README.md", "narrow"] = narrow_table()
     if load("h200_limits.json"):
         result[ROOT / "stages/07_split_row/README.md", "limits"] = limits_table()
-    if load("h200-sizes/bench-06.json"):
+    if load(f"{SIZES}/bench-06.json"):
         result[ROOT / "stages/07_split_row/README.md", "sizes"] = sizes_table()
     chapter = next(ROOT.glob("stages/07_*/README.md"))
     if load(WIDE_DESIGNS):

@@ -231,8 +231,7 @@ def main():
 
     begin = time.monotonic()
     cases = list_cases(args.bin / "wrong-kernels-sim")
-    report = {"device": counters.describe_device(), "commit": args.commit or records.commit(), "date": records.now(),
-              "compute_sanitizer": version, "options": options, "cases": cases}
+    report = counters.new_report(args.commit, compute_sanitizer=version, options=options, cases=cases)
 
     def write():
         report["seconds"] = round(time.monotonic() - begin, 1)

@@ -100,7 +100,7 @@ bool splits_rows() { return this_stage().number == "07"; }
 
 /// Does the stage put a row on a cluster of blocks here? Rows are not looped over then: more than a grid has
 /// clusters take more launches.
-bool in_clusters() { return splits_rows() && test_device().cluster_blocks > 0; }
+bool in_clusters() { return this_stage().uses_clusters && test_device().cluster_blocks > 0; }
 
 /// While it lives, the simulator looks at launches and runs none of them. No stage asks for dynamic shared
 /// memory, whatever a device has, so it gets none; but clusters do, and have what an H200 has.

@@ -11,11 +11,13 @@ namespace {
 
 constexpr int most_grid_slots = 16;  // rows of which a block keeps its part, at most
 constexpr int posted_rows = 64;  // rows of which the states are kept
+static_assert(posted_rows >= 2 * most_grid_slots, "a word would be used again too early");
 
 /// States that blocks post for each other in global memory, which is 0 at first. A state is one word, so it
-/// is there as a whole or not at all. The sign of the sum, which has none, changes from turn to turn. A block
-/// posts row n + posted_rows when it has finished row n, so all others have posted that and collected
-/// row n - most_grid_slots.
+/// is there as a whole or not at all. The sign of the sum, which has none, changes from turn to turn.
+///
+/// A word is used again without asking. A block that posts row q has stored row q - most_grid_slots or a
+/// later one, so every block had posted that, and had itself collected row q - 2 * most_grid_slots.
 struct posted_states {
   std::uint64_t* memory;
   int blocks;

@@ -173,8 +173,7 @@ parsed_options parse_options(int argc, const char* const* argv, const stage_info
   app.add_option("--trace", trace, "Simulator: the values that a warp exchanges for a row (row=0,warp=0)")
       ->type_name("row=R,warp=W")
       ->expected(0, 1);
-  const matrix_shape one{1, 1, 1, 1};
-  if (fitted(stage, one, dtype::f32, 16).reads() != fitted(stage, one, dtype::f32, 0).reads())
+  if (stage.uses_clusters)
     app.add_flag("--clusters", o.clusters, "Simulator: let the GPU use its clusters of blocks");
   bool no_check = false;
   app.add_flag("--no-check", no_check, "Simulator: do not watch memory accesses (faster, counts nothing)");

@@ -70,6 +70,7 @@ struct stage_info {
   /// Sets launches and workspace where they depend on the shape, the type, or on how many blocks a
   /// cluster of the GPU may have.
   void (*fit)(stage_info&, const matrix_shape&, dtype, int cluster_blocks) = nullptr;
+  bool uses_clusters = false;  ///< puts a row on a cluster of blocks where the GPU has them
   std::int64_t widest_row = 0;  ///< most columns; 0: no limit
   std::string wider = "05";  ///< the stage for rows beyond that
   /// Most additions on the way of one term into the row sum: the error bound grows with it.

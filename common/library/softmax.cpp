@@ -47,8 +47,8 @@ struct choice {
   const char* why;
 };
 
-/// The stage that was fastest at the measured shape nearest to this one, of those for which stage 07 has the
-/// same kernel: a block each for few narrow rows, or a cluster.
+/// The stage that was fastest at the measured shape nearest to this one, of those that stage 07 would treat
+/// alike: a block a row, or several.
 int nearest_measured(const softmax_problem& p) {
   // Shapes are as far apart as the ratios of their rows and columns.
   const auto ratio = [](std::int64_t a, std::int64_t b) {

@@ -102,7 +102,8 @@ void softmax(const T* x, T* y, float*, const matrix_shape& s, simt::stream queue
   if (most_vectors < s.cols / per_vector<T>)
     throw simt::error("no block holds a row of " + std::to_string(s.cols) + " columns: use stage 07.");
   const rows_lie lie = how_rows_lie(x, y, s);
-  if (lie == rows_lie::alike && in_tile(s, sizeof(T))) return softmax_in_tiles<WarpSize>(x, y, s, queue);
+  if constexpr (sizeof(T) == 2)
+    if (lie == rows_lie::alike && in_tile(s, sizeof(T))) return softmax_in_tiles<WarpSize>(x, y, s, queue);
   if (lie == rows_lie::aligned) return launch_width<WarpSize, rows_lie::aligned>(x, y, s, queue);
   if (lie == rows_lie::alike) return launch_width<WarpSize, rows_lie::alike>(x, y, s, queue);
   launch_width<WarpSize, rows_lie::apart>(x, y, s, queue);

@@ -111,15 +111,14 @@ __global__ void __launch_bounds__(tile_threads, tile_blocks(Words))
 /// with the fewest lanes and words that hold a row.
 template <int WarpSize, int Lanes = 1, int Words = 2, class T>
 void softmax_in_tiles(const T* x, T* y, const matrix_shape& s, simt::stream queue) {
-  if constexpr (2 * Words * Lanes + 1 < widest_in_tile && sizeof(T) == 2) {
+  if constexpr (2 * Words * Lanes + 1 < widest_in_tile) {
     constexpr int more = Words < most_words ? 1 : Lanes == 1 ? 2 : 4;  // 1, 2, or 8 lanes, as was fastest
     constexpr int lanes = more * Lanes, words = Words / more + 2;
     if (s.cols / 2 > Words * Lanes) return softmax_in_tiles<WarpSize, lanes, words>(x, y, s, queue);
   }
   constexpr int rows = tile_threads / Lanes;
   const auto blocks = static_cast<unsigned>((s.rows + rows - 1) / rows);
-  if constexpr (sizeof(T) == 2)
-    simt::launch(softmax_tile<WarpSize, Lanes, Words, T>, {blocks, tile_threads, 0, queue}, x, y, s);
+  simt::launch(softmax_tile<WarpSize, Lanes, Words, T>, {blocks, tile_threads, 0, queue}, x, y, s);
 }
 
 }  // namespace

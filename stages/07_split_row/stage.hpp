@@ -47,6 +47,7 @@ const stage_info& this_stage() {
                                .reads_storage = {.mn = 1, .m = again},
                                .writes_storage = {.mn = 1}}};
           },
+      .uses_clusters = true,
       // A thread adds 64 values or less at a time, and may rescale its sum after each 8 or more, an
       // exponential and two products; then an edge; then at most four merges of a warp's lanes, over warps
       // and over parts.
