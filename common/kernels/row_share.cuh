@@ -64,11 +64,23 @@ struct alignas(8) running {
   float d;  ///< sum, relative to m
 };
 
+constexpr float log2_e = 1.44269504f;
+
 /// e^x, by the hardware's power of two.
-__device__ inline float exponential(float x) { return simt::exp2(x * 1.44269504f); }
+__device__ inline float exponential(float x) { return simt::exp2(x * log2_e); }
 
 /// What exponents are relative to: the maximum, or 0 if all was -inf, as -inf + inf would be a NaN.
 __device__ inline float reference(float m) { return m == -INFINITY ? 0.0f : m; }
+
+/// e^(x - m) of values of 16 bits, with log2(e) and m folded into one multiply-add before the power of two.
+/// m log2(e) is rounded; that moves all exponents of this m alike, so it does no harm to what is divided by
+/// their sum. Where it would move them far, values are so far apart that any slope will do.
+struct folded_exponential {
+  float slope, shift;
+  __device__ explicit folded_exponential(float m)
+      : slope(fabsf(m) < 0x1p20f ? log2_e : 1.0f), shift(-m * slope) {}
+  __device__ float operator()(float x) const { return simt::exp2(fmaf(x, slope, shift)); }
+};
 
 /// Both sets of values together. Associative and commutative; {-inf, 0} changes nothing.
 __device__ inline running merge(running a, running b) {
@@ -110,8 +122,8 @@ rows_lie how_rows_lie(const T* x, const T* y, const matrix_shape& s) {
 }
 
 /// What one thread holds of a row: Items vectors and at most Edges edge elements, in fp32. Where rows are
-/// aligned, there are none.
-template <class T, int Items, int Edges>
+/// aligned, there are none. OneMaximum: exponentials() gets the same m in all threads of a row.
+template <class T, int Items, int Edges, bool OneMaximum = false>
 struct row_share {
   static constexpr int size = per_vector<T>;  ///< elements of a vector
   float value[Items][size];  ///< of the vectors
@@ -154,14 +166,10 @@ struct row_share {
 
   /// Turns each value into its exponential relative to m, and returns their sum.
   __device__ float exponentials(float m) {
-    float d = 0.0f;
-#pragma unroll
-    for (int k = 0; k < Edges; ++k) d += edge[k] = exponential(edge[k] - m);
-#pragma unroll
-    for (int i = 0; i < Items; ++i)
-#pragma unroll
-      for (int e = 0; e < size; ++e) d += value[i][e] = exponential(value[i][e] - m);
-    return d;
+    if constexpr (OneMaximum && sizeof(T) == 2)
+      return turn_into(folded_exponential(m));
+    else
+      return turn_into([m](float x) { return exponential(x - m); });
   }
 
   /// Stores scale times what is held to where load() found it; element by element where rows lie apart.
@@ -185,6 +193,19 @@ struct row_share {
     for (int k = 0; k < Edges; ++k)
       if (place + k * stride < l.edges)
         out[edge_col(l, place + k * stride)] = static_cast<T>(edge[k] * scale);
+  }
+
+ private:
+  template <class F>
+  __device__ float turn_into(F f) {
+    float d = 0.0f;
+#pragma unroll
+    for (int k = 0; k < Edges; ++k) d += edge[k] = f(edge[k]);
+#pragma unroll
+    for (int i = 0; i < Items; ++i)
+#pragma unroll
+      for (int e = 0; e < size; ++e) d += value[i][e] = f(value[i][e]);
+    return d;
   }
 };
 

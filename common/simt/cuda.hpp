@@ -5,6 +5,7 @@
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -273,15 +274,19 @@ __global__ void compiled_like_all() {}
 /// Blocks of a cluster, at most; 0: this GPU has no clusters, which came with compute capability 9.0, or this
 /// program was compiled for one that has none.
 inline int most_cluster_blocks() {
+  static std::atomic<int> known[64] = {};  // of each device: 1 more than the answer, once it was asked for
   int device = 0, has_clusters = 0, major = 0;
+  SIMT_CHECK(cudaGetDevice(&device));
+  if (device < 64 && known[device] > 0) return known[device] - 1;
   cudaFuncAttributes built;
   SIMT_CHECK(cudaFuncGetAttributes(&built, compiled_like_all<0>));
   constexpr int first_with_clusters = 90;
-  if (built.ptxVersion < first_with_clusters) return 0;
-  SIMT_CHECK(cudaGetDevice(&device));
   SIMT_CHECK(cudaDeviceGetAttribute(&has_clusters, cudaDevAttrClusterLaunch, device));
   SIMT_CHECK(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
-  return !has_clusters ? 0 : major == 9 || major == 10 ? 16 : 8;
+  const bool some = has_clusters && built.ptxVersion >= first_with_clusters;
+  const int most = !some ? 0 : major == 9 || major == 10 ? 16 : 8;
+  if (device < 64) known[device] = most + 1;
+  return most;
 }
 
 /// Allows a kernel clusters of `blocks` blocks.

@@ -5,6 +5,7 @@
 
 #include "kernels/row_share.cuh"
 #include "numerics/shape.hpp"
+#include "simt/async.hpp"
 #include "simt/simt.hpp"
 #include "tile.cuh"
 
@@ -37,6 +38,7 @@ __global__ void __launch_bounds__(most_threads) softmax_rows(const T* x, T* y, m
   const int lanes = Lanes ? Lanes : static_cast<int>(blockDim.x), shares = Lanes ? blockDim.x / Lanes : 1;
   const int share = Lanes ? threadIdx.x / lanes : 0, lane = Lanes ? threadIdx.x % lanes : threadIdx.x;
   int turn = 0;
+  simt::wait_for_last_launch();  // it may have written x
   for (std::int64_t first = std::int64_t{blockIdx.x} * shares; first < s.rows;
        first += std::int64_t{gridDim.x} * shares, turn = 1 - turn) {
     const std::int64_t row = first + share;
@@ -44,7 +46,7 @@ __global__ void __launch_bounds__(most_threads) softmax_rows(const T* x, T* y, m
     const T* in = x + row * s.ld_in;
     row_layout layout = {0, static_cast<int>(cols / per_vector<T>), 0};
     if constexpr (Lie != rows_lie::aligned) layout = layout_of(in, cols);
-    row_share<T, Items, edges> mine;
+    row_share<T, Items, edges, (Lanes > 0)> mine;
     mine.load(in, layout, lane, lanes);
     // exercise b: what this thread's exponentials have to be multiplied with, from the maximum and the sum of
     // its lanes and of the row; starts as `const float scale = 1.0f / mine.exponentials(mine.largest());`
@@ -68,7 +70,7 @@ void launch_rows(int threads, const T* x, T* y, const matrix_shape& s, simt::str
   const std::int64_t needed = (s.rows + rows - 1) / rows;
   const auto blocks = static_cast<unsigned>(needed < max_blocks ? needed : max_blocks);
   simt::launch(softmax_rows<WarpSize, Lanes, Items, Lie, T>,
-               {blocks, static_cast<unsigned>(threads), 0, queue}, x, y, s);
+               simt::geometry(blocks, static_cast<unsigned>(threads), 0, queue).early(), x, y, s);
 }
 
 /// Launches the kernel for the width of the rows.

@@ -4,6 +4,7 @@
 // time, and leave the results in their place. The block copies the tile out as it came in.
 #include "kernels/row_share.cuh"
 #include "numerics/shape.hpp"
+#include "simt/async.hpp"
 #include "simt/simt.hpp"
 #include "tile_shape.hpp"
 
@@ -57,15 +58,13 @@ __device__ void softmax_in_place(T* tile, unsigned start, unsigned stop, unsigne
   for (int e = 0; e < edges; ++e)
     m = fmaxf(m, edge[e] = has_edge(e) ? static_cast<float>(tile[at(e)]) : -INFINITY);
   m = reference(group_reduce<maximum, WarpSize, Lanes>(m));
-  // An exponent is one multiply-add. m * slope is rounded; that moves all exponents of the row alike, and the
-  // results stay. Where it would move them far, values are so far apart that any slope will do.
-  const float slope = fabsf(m) < 0x1p20f ? 1.44269504f : 1.0f, shift = -m * slope;
+  const folded_exponential e_to(m);
 #pragma unroll
   for (int i = 0; i < Words; ++i) {
     simt::unpack_pair<T>(pair[i], value[i][0], value[i][1]);
-    for (int e = 0; e < 2; ++e) d[e] += value[i][e] = simt::exp2(fmaf(value[i][e], slope, shift));
+    for (int e = 0; e < 2; ++e) d[e] += value[i][e] = e_to(value[i][e]);
   }
-  for (int e = 0; e < edges; ++e) d[e] += edge[e] = simt::exp2(fmaf(edge[e], slope, shift));
+  for (int e = 0; e < edges; ++e) d[e] += edge[e] = e_to(edge[e]);
   const float scale = 1.0f / group_reduce<sum, WarpSize, Lanes>(d[0] + d[1]);
 #pragma unroll
   for (int i = 0; i < Words; ++i)
@@ -90,6 +89,7 @@ __global__ void __launch_bounds__(tile_threads, tile_blocks(Words))
   const std::int64_t first = std::int64_t{blockIdx.x} * (rows * cols) - past;
   const T* in = x + first;
   T* out = y + first;
+  simt::wait_for_last_launch();  // it may have written x
   simt::vector16 held[slots];  // all loads are under way before the first is used
 #pragma unroll
   for (int i = 0; i < slots; ++i)
@@ -118,7 +118,8 @@ void softmax_in_tiles(const T* x, T* y, const matrix_shape& s, simt::stream queu
   }
   constexpr int rows = tile_threads / Lanes;
   const auto blocks = static_cast<unsigned>((s.rows + rows - 1) / rows);
-  simt::launch(softmax_tile<WarpSize, Lanes, Words, T>, {blocks, tile_threads, 0, queue}, x, y, s);
+  simt::launch(softmax_tile<WarpSize, Lanes, Words, T>,
+               simt::geometry(blocks, tile_threads, 0, queue).early(), x, y, s);
 }
 
 }  // namespace

@@ -38,15 +38,15 @@ struct row_part {
 
 /// Slots for chunks, in dynamic shared memory. Chunk q, counted from 0 through all rows, is in slot q % Slots
 /// in its turn q / Slots. A phase of full[slot] ends when a chunk has arrived, one of empty[slot] when every
-/// warp that computes has let go of it.
+/// thread that computes has let go of it.
 template <int ChunkVectors, int Slots>
 struct chunk_ring {
   simt::transaction_barrier full[Slots], empty[Slots];
 
   /// One thread of the block, before the barrier of the cluster that begins everything.
-  __device__ void init(int warps) {
+  __device__ void init(int threads) {
     for (simt::transaction_barrier& b : full) simt::barrier_init(b, 1);
-    for (simt::transaction_barrier& b : empty) simt::barrier_init(b, warps);
+    for (simt::transaction_barrier& b : empty) simt::barrier_init(b, threads);
   }
   /// Begins to load chunk q as soon as its slot is free. One thread.
   __device__ void fill(unsigned q, const void* from, int vectors) {
@@ -60,11 +60,9 @@ struct chunk_ring {
     simt::barrier_wait(full[q % Slots], q / Slots % 2);
     return reinterpret_cast<const T*>(slot(q));
   }
-  /// Lets go of chunk q for this warp. Takes part: every lane.
-  __device__ void release(unsigned q, int lane) {
-    simt::sync_warp();
-    if (lane == 0) simt::barrier_arrive(empty[q % Slots]);
-  }
+  /// Lets go of chunk q. Every thread that computes; one a warp would do, but is no faster, and racecheck
+  /// does not see that it speaks for the others.
+  __device__ void release(unsigned q) { simt::barrier_arrive(empty[q % Slots]); }
   __device__ static simt::vector16* slot(unsigned q) {
     return simt::dynamic_shared<simt::vector16>() + q % Slots * ChunkVectors;
   }

@@ -32,10 +32,8 @@ template <int WarpSize, int Items, bool Shared, rows_lie Lie, class T>
 __global__ void __launch_bounds__(most_cluster_threads, Items == 8 ? 4 : 6)
     softmax_cluster(const T* x, T* y, matrix_shape s, int kept) {
   if constexpr (!simt::clusters_here) return;  // never launched there
-  if constexpr (Items == few_items) {  // few rows: begun early, as a launch takes about as long as they do
-    simt::wait_for_last_launch();  // it may have written x
-    simt::begin_next_launch();
-  }
+  simt::wait_for_last_launch();  // it may have written x
+  if constexpr (Items == few_items) simt::begin_next_launch();  // few rows take about as long as a launch
   __shared__ messages<most_cluster_threads / WarpSize * most_parts> exchange;
   __shared__ simt::transaction_barrier copied;
   const int threads = blockDim.x, warps = threads / WarpSize, blocks = simt::cluster_blocks();
@@ -114,7 +112,6 @@ __global__ void __launch_bounds__(most_cluster_threads, Items == 8 ? 4 : 6)
 /// Launches clusters of plan.parts blocks, one a row; for more rows than a grid has clusters, several times.
 template <int WarpSize, int Items, bool Shared, class T>
 void launch_cluster(const split_plan& plan, const T* x, T* y, const matrix_shape& s, simt::stream queue) {
-  constexpr bool few = Items == few_items;
   const auto kernel = how_rows_lie(x, y, s) == rows_lie::apart
                           ? softmax_cluster<WarpSize, Items, Shared, rows_lie::apart, T>
                           : softmax_cluster<WarpSize, Items, Shared, rows_lie::alike, T>;
@@ -123,8 +120,7 @@ void launch_cluster(const split_plan& plan, const T* x, T* y, const matrix_shape
     const auto blocks = static_cast<unsigned>(std::min(s.rows - row, most) * plan.parts);
     const simt::geometry g(blocks, static_cast<unsigned>(plan.threads),
                            static_cast<std::size_t>(plan.kept) * 16, queue);
-    simt::launch_cluster(kernel, plan.parts, few ? g.early() : g, x + row * s.ld_in, y + row * s.ld_out, s,
-                         plan.kept);
+    simt::launch_cluster(kernel, plan.parts, g.early(), x + row * s.ld_in, y + row * s.ld_out, s, plan.kept);
   }
 }
 

@@ -29,7 +29,7 @@ __global__ void __launch_bounds__(Threads + WarpSize, 1)
   const int warp = threadIdx.x / WarpSize, lane = threadIdx.x % WarpSize;
   const int blocks = simt::cluster_blocks(), states = warps * blocks;
   if (threadIdx.x == 0) {
-    ring.init(warps);
+    ring.init(Threads);
     rows.init();
     for (auto& set : exchange) set.init();
     simt::barrier_publish();
@@ -76,12 +76,12 @@ __global__ void __launch_bounds__(Threads + WarpSize, 1)
     for (int k = 0; k < Held; ++k)
       if (k < chunks) {
         load(held[k], k);
-        ring.release(q++, lane);
+        ring.release(q++);
         r = held[k].add_to(r);
       }
     for (int k = 0; k < ringed; ++k, ++q) {
       load(values, Held + k);
-      if (k < reloaded) ring.release(q, lane);
+      if (k < reloaded) ring.release(q);
       r = values.add_to(r);
     }
     const float m = fmaxf(r.m, edge);  // leaves a NaN out, which the sum does not
@@ -102,7 +102,7 @@ __global__ void __launch_bounds__(Threads + WarpSize, 1)
     for (int k = 0; k < ringed; ++k, ++q) {
       const int chunk = Held + (reloaded + k < ringed ? reloaded + k : reloaded + k - ringed);
       load(values, chunk);
-      ring.release(q, lane);
+      ring.release(q);
       store(values, chunk);
     }
 #pragma unroll
