@@ -22,7 +22,7 @@ inline constexpr measured_choice measured_sm_90[] = {
     {false, 8, 4096, 7},
     {false, 8, 32000, 7},
     {false, 128, 32000, 6},
-    {false, 132, 32768, 6},
+    {false, 132, 32768, 7},
     {false, 512, 1024, 7},
     {false, 1823, 781, 6},
     {false, 4096, 781, 6},
