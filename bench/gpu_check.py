@@ -81,10 +81,11 @@ def sanitize(binary, tool):
     results = []
     shapes = [(67, 781, "f32", ()), (5, 4097, "bf16", ("--ld-in", "4100", "--ld-out", "4099", "--offset", "1"))]
     if binary.name == "stage-07":
-        # A cluster a row, two launches, clusters, and the ring.
-        shapes += [(3, 50257, "f32", ()), (1, 262144, "bf16", ()), (600, 100, "f32", ()), (33, 262160, "f32", ())]
+        # Two launches, clusters of few rows, of many, with shared memory, and the ring.
+        shapes += [(1, 262144, "bf16", ()), (8, 50257, "f32", ()), (600, 100, "f32", ()), (33, 200001, "f32", ()),
+                   (33, 262160, "f32", ())]
     if binary.name == "stage-06":
-        shapes += [(300, 33, "bf16", ()), (70, 150, "f16", ("--offset", "1"))]  # tiles
+        shapes += [(300, 33, "bf16", ()), (70, 150, "f16", ("--offset", "1")), (40, 333, "bf16", ())]  # tiles, lanes
     for rows, cols, dtype, extra in shapes:
         r = run([program, "--tool", tool, *options, "--error-exitcode", "9", binary, "--device", "cuda", "--rows", rows,
                  "--cols", cols, "--dtype", dtype, "--no-time", *extra])

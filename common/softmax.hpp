@@ -45,13 +45,14 @@ struct softmax_plan {
 std::size_t softmax_workspace(const softmax_problem& p);
 
 /// y = softmax of each row of x, in device memory, enqueued on `stream` (a cudaStream_t or hipStream_t; null
-/// is the default stream) of the current device. Allocates no device memory, keeps no state between calls,
-/// and may be captured into a graph. Computes in fp32; special values as torch.softmax. y may be x, with
-/// equal strides; otherwise the two must lie apart. `workspace` is device memory of `workspace_bytes`, a
-/// multiple of 8 as its address is, apart from x and y, for this call alone until it has finished; a captured
-/// graph needs it at each replay. On GPUs of compute capability 9.0 the call may begin before the kernel
-/// before it has ended, whose results it waits for, and lets the next kernel begin early if that is launched
-/// so (programmatic dependent launch); such a one has to wait as well (griddepcontrol.wait).
+/// is the default stream) of the current device. Allocates no device memory, keeps nothing between calls but
+/// what a device can do, and may be captured into a graph. Computes in fp32; special values as torch.softmax.
+/// y may be x, with equal strides; otherwise the two must lie apart. `workspace` is device memory of
+/// `workspace_bytes`, a multiple of 8 as its address is, apart from x and y, for this call alone until it has
+/// finished; a captured graph needs it at each replay. From compute capability 9.0 on, the call may begin
+/// before the kernel before it has ended, for whose end it waits, and lets the next kernel begin early if
+/// that is launched so (programmatic dependent launch). A kernel of yours that is launched so, before or
+/// after the call, has to wait as well (griddepcontrol.wait).
 /// @throws std::invalid_argument when the matrix, an address or the type makes no sense: nothing was enqueued
 /// @throws std::runtime_error when the device refuses a launch; what is in y then is not specified
 void softmax(const void* x, void* y, const softmax_problem& p, void* stream, void* workspace = nullptr,

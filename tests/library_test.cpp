@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <memory>
 #include <random>
 #include <set>
 #include <thread>
@@ -267,6 +268,59 @@ TEST_CASE("a plan names the launches, and makes none", "[library]") {
   }
 }
 
+namespace {
+
+struct rows_by_cols {
+  std::int64_t rows, cols;
+};
+
+/// Calls of which each reads what the one before wrote, and the last writes what the first read. What is not
+/// written yet is NaN. `run` gets what enqueues all of them on a stream, and returns when they have ended.
+template <class Run>
+void check_chain(const std::vector<rows_by_cols>& shapes, Run run) {
+  constexpr dtype type = dtype::bf16;
+  const std::int64_t elements = shapes[0].rows * shapes[0].cols;  // the others have as many at most
+  const auto reshaped = [](const host_matrix& from, const rows_by_cols& shape) {
+    host_matrix m(type, shape.rows, shape.cols, shape.cols);
+    std::memcpy(m.data.data(), from.data.data(), m.data.size());
+    return m;
+  };
+  std::vector<std::unique_ptr<device_matrix>> matrices;
+  std::size_t bytes = 0;
+  for (const rows_by_cols& s : shapes) {
+    matrices.push_back(std::make_unique<device_matrix>(type, 1, elements, elements, 0));
+    bytes = std::max(bytes, softmax_workspace({s.rows, s.cols, s.cols, s.cols, type}));
+  }
+  const host_matrix first = make_input("normal", 11, type, 1, elements, elements);
+  matrices[0]->set(first);
+  void* const workspace = bytes ? machine()->allocate(bytes, "workspace") : nullptr;
+  machine()->wait();
+  run([&](void* stream) {
+    for (std::size_t i = 0; i < shapes.size(); ++i) {
+      const auto& [rows, cols] = shapes[i];
+      softmax(matrices[i]->data(), matrices[(i + 1) % shapes.size()]->data(), {rows, cols, cols, cols, type},
+              stream, workspace, bytes);
+    }
+  });
+  if (workspace) machine()->release(workspace);
+  for (std::size_t i = 0; i < shapes.size(); ++i) {
+    INFO("call " << i << ", " << shapes[i].rows << "x" << shapes[i].cols);
+    const host_matrix x = i == 0 ? first : matrices[i]->get();
+    const host_matrix y = matrices[(i + 1) % shapes.size()]->get();
+    CHECK(verify(reshaped(x, shapes[i]), reshaped(y, shapes[i]), library_errors(shapes[i].cols)).pass);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("a call takes what the one before it wrote", "[library]") {
+  if (on_gpu()) return;  // has larger ones, below
+  check_chain({{64, 33}, {16, 132}, {4, 528}, {2, 1000}, {1, 2000}}, [](const auto& enqueue) {
+    enqueue(nullptr);
+    machine()->wait();
+  });
+}
+
 #if defined(LIBRARY_TEST_CUDA)
 namespace {
 
@@ -330,6 +384,31 @@ TEST_CASE("calls are captured into a graph and replayed", "[library]") {
     cudaGraphExecDestroy(ready);
     cudaGraphDestroy(graph);
   }
+}
+
+TEST_CASE("each call waits for the one before it, on a stream and in a graph", "[library]") {
+  // A tile, lanes, clusters, the ring, two launches, a block a row, two launches.
+  const std::vector<rows_by_cols> shapes = {{524288, 33},  {16384, 1056}, {128, 135168}, {32, 540672},
+                                            {16, 1081344}, {512, 1024},   {1, 524288}};
+  cudaStream_t queue = nullptr;
+  REQUIRE(cudaStreamCreateWithFlags(&queue, cudaStreamNonBlocking) == cudaSuccess);
+  check_chain(shapes, [&](const auto& enqueue) {
+    enqueue(queue);
+    REQUIRE(cudaStreamSynchronize(queue) == cudaSuccess);
+  });
+  check_chain(shapes, [&](const auto& enqueue) {
+    cudaGraph_t graph = nullptr;
+    cudaGraphExec_t ready = nullptr;
+    REQUIRE(cudaStreamBeginCapture(queue, cudaStreamCaptureModeThreadLocal) == cudaSuccess);
+    enqueue(queue);
+    REQUIRE(cudaStreamEndCapture(queue, &graph) == cudaSuccess);
+    REQUIRE(cudaGraphInstantiateWithFlags(&ready, graph, 0) == cudaSuccess);
+    REQUIRE(cudaGraphLaunch(ready, queue) == cudaSuccess);
+    REQUIRE(cudaStreamSynchronize(queue) == cudaSuccess);
+    cudaGraphExecDestroy(ready);
+    cudaGraphDestroy(graph);
+  });
+  cudaStreamDestroy(queue);
 }
 #endif
 

@@ -200,6 +200,13 @@ class Numbers(Folder):
         self.assertRegex(text, r"1\.80 cache\b(?![*~])")
         self.assertIn("Above the copy", text)
 
+    def test_what_a_launch_may_spare_is_no_cache(self):
+        some = (entries("stage-06", "f32", 512, 1024, 4.7e-6, of_copy=1.06)
+                + entries("stage-07", "f32", 512, 1024, 2e-6, of_copy=2.5)
+                + entries("copy", "f32", 512, 1024, 5e-6, of_copy=1.0))
+        points = self.points(self.file("gb.json", some))
+        self.assertEqual([self.point(points, s, 1024)["flags"] for s in ("stage-06", "stage-07")], ["", "cache"])
+
     def test_warm_numbers_are_labelled(self):  # [T67]
         path = self.file("gb.json", entries("stage-01", "f32", 4096, 1024, 10e-6, of_copy=0.9), cache="warm")
         self.assertEqual(self.points(path)[0]["fastest"], "")

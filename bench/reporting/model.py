@@ -9,6 +9,7 @@ DTYPES = ("f32", "f16", "bf16")
 BYTES = {"f32": 4, "f16": 2, "bf16": 2}
 FEW_ROWS, FEW_ELEMENTS = 128, 1 << 24  # at most so many rows and fewer elements: decoding, judged by its time
 ABOVE_ROOF = 1.005  # what prints as 1.01 or more
+EARLY = 2e-6  # seconds: what a launch that begins early spares is less
 NOISY = 0.05
 LARGEST, SHORTEST = 1e24, 1e-12  # no quantity is larger or (but 0) below its inverse, no time in seconds shorter
 LIES = {
@@ -214,9 +215,14 @@ def file_name(path):
     return path.replace("\\", "/").rsplit("/", 1)[-1]
 
 
+def began_early(point):
+    """May it be faster than the copy by its launch alone?"""
+    return bool(point.seconds) and point.seconds * (point.of_copy - 1) < EARLY
+
+
 def flag(point):
     """Everything a reader must know before believing a point."""
-    if point.of_copy is not None and point.of_copy >= ABOVE_ROOF and not point.is_copy:
+    if point.of_copy is not None and point.of_copy >= ABOVE_ROOF and not point.is_copy and not began_early(point):
         point.flags.append("cache")
     elif point.of_peak is not None and point.of_peak > 1:
         point.flags.append("cache")

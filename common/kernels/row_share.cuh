@@ -64,7 +64,7 @@ struct alignas(8) running {
   float d;  ///< sum, relative to m
 };
 
-constexpr float log2_e = 1.44269504f;
+constexpr float log2_e = 1.44269504f;  ///< log2(e)
 
 /// e^x, by the hardware's power of two.
 __device__ inline float exponential(float x) { return simt::exp2(x * log2_e); }
@@ -72,13 +72,17 @@ __device__ inline float exponential(float x) { return simt::exp2(x * log2_e); }
 /// What exponents are relative to: the maximum, or 0 if all was -inf, as -inf + inf would be a NaN.
 __device__ inline float reference(float m) { return m == -INFINITY ? 0.0f : m; }
 
-/// e^(x - m) of values of 16 bits, with log2(e) and m folded into one multiply-add before the power of two.
-/// m log2(e) is rounded; that moves all exponents of this m alike, so it does no harm to what is divided by
-/// their sum. Where it would move them far, values are so far apart that any slope will do.
+/// e^(x - m) of values of 16 bits, but for a factor: log2(e) and m are folded into one multiply-add before
+/// the power of two. m log2(e) is rounded; that moves all exponents of this m alike, so it does no harm to
+/// what is divided by their sum. Where it would move them far, values are so far apart that any slope will
+/// do.
 struct folded_exponential {
-  float slope, shift;
+  float slope;  ///< log2(e)
+  float shift;  ///< what brings m to 0, rounded
+  /// m is finite, or infinite where the row has an infinity.
   __device__ explicit folded_exponential(float m)
       : slope(fabsf(m) < 0x1p20f ? log2_e : 1.0f), shift(-m * slope) {}
+  /// Of one value.
   __device__ float operator()(float x) const { return simt::exp2(fmaf(x, slope, shift)); }
 };
 
@@ -122,8 +126,8 @@ rows_lie how_rows_lie(const T* x, const T* y, const matrix_shape& s) {
 }
 
 /// What one thread holds of a row: Items vectors and at most Edges edge elements, in fp32. Where rows are
-/// aligned, there are none. OneMaximum: exponentials() gets the same m in all threads of a row.
-template <class T, int Items, int Edges, bool OneMaximum = false>
+/// aligned, there are none.
+template <class T, int Items, int Edges>
 struct row_share {
   static constexpr int size = per_vector<T>;  ///< elements of a vector
   float value[Items][size];  ///< of the vectors
@@ -166,10 +170,16 @@ struct row_share {
 
   /// Turns each value into its exponential relative to m, and returns their sum.
   __device__ float exponentials(float m) {
-    if constexpr (OneMaximum && sizeof(T) == 2)
-      return turn_into(folded_exponential(m));
+    return turn_into([m](float x) { return exponential(x - m); });
+  }
+
+  /// The same in 16 bits with fewer instructions, but for a factor that depends on m: for rows whose threads
+  /// all have the same m.
+  __device__ float folded_exponentials(float m) {
+    if constexpr (sizeof(T) == 4)
+      return exponentials(m);
     else
-      return turn_into([m](float x) { return exponential(x - m); });
+      return turn_into(folded_exponential(m));
   }
 
   /// Stores scale times what is held to where load() found it; element by element where rows lie apart.

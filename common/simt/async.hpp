@@ -2,9 +2,10 @@
 /// @file
 /// Waiting for data in place of threads, as sm_90 can: barriers in shared memory that count the bytes which
 /// arrive (PTX: mbarrier), copies of whole chunks from global to shared memory (cp.async.bulk), and stores
-/// into another block of the cluster that arrive at such a barrier (st.async). Source: PTX ISA 8.5; from
-/// CUDA 12.1 on. Older GPUs and AMD's have nothing like it; there, what uses it compiles and is never
-/// launched. The simulator has it.
+/// into another block of the cluster that arrive at such a barrier (st.async); and the wait of a launch that
+/// begins early, for the one before it. Source: PTX ISA 8.5; from CUDA 12.1 on. Older GPUs and AMD's have
+/// nothing like it; there, what uses it compiles and is never launched, but for that wait, which does
+/// nothing. The simulator has all but that.
 #include <cstdint>
 
 #if defined(SIMT_BACKEND_CUDA)

@@ -95,8 +95,10 @@ struct geometry {
       : grid(grid), block(block), shared_bytes(shared_bytes), queue(queue), file(file), line(line) {}
   /// The same launch, which may begin before the one before it in the stream has ended, from the point on
   /// where all blocks of that one have called begin_next_launch() or ended (programmatic dependent launch).
-  /// The kernel calls wait_for_last_launch() before it reads what that one writes, and before it lets the
-  /// next launch begin, which may count on all that came before. Before compute capability 9.0 it waits.
+  /// The kernel calls wait_for_last_launch() before it reads what that one writes, before it writes what that
+  /// one reads or writes, and before it lets the next launch begin, which may count on all that came before.
+  /// Every block has to call it, as the launch behind this one waits for no other. Before compute capability
+  /// 9.0 the launch does not begin early.
   geometry early() const {
     geometry g = *this;
     g.begins_early = true;
@@ -272,7 +274,7 @@ __global__ void compiled_like_all() {}
 
 /// A cluster is a group of blocks that run at the same time and can write to each other's shared memory.
 /// Blocks of a cluster, at most; 0: this GPU has no clusters, which came with compute capability 9.0, or this
-/// program was compiled for one that has none.
+/// program was compiled for one that has none. Asked for once a device, and remembered.
 inline int most_cluster_blocks() {
   static std::atomic<int> known[64] = {};  // of each device: 1 more than the answer, once it was asked for
   int device = 0, has_clusters = 0, major = 0;

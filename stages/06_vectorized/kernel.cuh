@@ -46,12 +46,13 @@ __global__ void __launch_bounds__(most_threads) softmax_rows(const T* x, T* y, m
     const T* in = x + row * s.ld_in;
     row_layout layout = {0, static_cast<int>(cols / per_vector<T>), 0};
     if constexpr (Lie != rows_lie::aligned) layout = layout_of(in, cols);
-    row_share<T, Items, edges, (Lanes > 0)> mine;
+    row_share<T, Items, edges> mine;
     mine.load(in, layout, lane, lanes);
     // exercise b: what this thread's exponentials have to be multiplied with, from the maximum and the sum of
     // its lanes and of the row; starts as `const float scale = 1.0f / mine.exponentials(mine.largest());`
     running r = {group_reduce<maximum, WarpSize, group>(mine.largest()), 0.0f};
-    r.d = group_reduce<sum, WarpSize, group>(mine.exponentials(reference(r.m)));
+    const float m = reference(r.m);
+    r.d = group_reduce<sum, WarpSize, group>(Lanes ? mine.folded_exponentials(m) : mine.exponentials(m));
     float scale = 1.0f / r.d;
     if constexpr (Lanes == 0) {
       const running all = block_merge<WarpSize>(r, turn);
@@ -78,9 +79,7 @@ template <int WarpSize, rows_lie Lie, class T>
 void launch_width(const T* x, T* y, const matrix_shape& s, simt::stream queue) {
   constexpr int most = held_values / per_vector<T>;
   const auto vectors = static_cast<int>(s.cols / per_vector<T>);  // at most: where a row starts on 16 bytes
-  const auto threads = [&](int items) {
-    return (vectors + items * WarpSize - 1) / (items * WarpSize) * WarpSize;
-  };
+  const auto threads = [&](int items) { return (vectors - 1) / (items * WarpSize) * WarpSize + WarpSize; };
   if constexpr (Lie != rows_lie::apart) {
     // exercise c: launches for narrower rows, with no more lanes a row than 4 or the power of two at or above
     // its vectors
@@ -93,7 +92,7 @@ void launch_width(const T* x, T* y, const matrix_shape& s, simt::stream queue) {
     if (sizeof(T) == 4 && vectors <= 256) return launch_rows<WarpSize, 0, 2, Lie>(threads(2), x, y, s, queue);
     // end
   }
-  launch_rows<WarpSize, 0, most, Lie>(vectors ? threads(most) : WarpSize, x, y, s, queue);
+  launch_rows<WarpSize, 0, most, Lie>(threads(most), x, y, s, queue);
 }
 
 /// y = softmax of each row of x. workspace is not used.

@@ -20,7 +20,7 @@ const stage_info& this_stage() {
       // A thread adds at most 32 + 4 values; lanes and warps are merged in two times at most 6 steps, each
       // with an exponential, two products and a sum.
       .sum_depth = [](const matrix_shape&) { return 36.0 + 12 * 6; },
-      .exponent_roundings = 2.5,  // the difference, its product with log2(e), and log2(e); in tiles one less
+      .exponent_roundings = 2.5,  // the difference, its product with log2(e), and log2(e); folded, one less
       .pitfalls =
           {{.name = "own-maximum",
             .claim = "sums relative to different maxima are added: results are off, and rows still sum to 1",

@@ -12,10 +12,10 @@ namespace {
 /// expects them, and whoever works on a row waits for it.
 ///
 /// An entry's place is used again without asking. When entry n is told, during row n, the first block has had
-/// a free slot for every chunk of row n - 1; as each row has a chunk or more, all its warps had let go of one
-/// of row n - 1 - Slots or later, so they had received the states of row n - 2 - Slots from every warp of the
-/// cluster. Those warps had been told that row and so had the threads that loaded it for them: all have read
-/// entry n - 3 - Slots and every one before.
+/// a free slot for every chunk of row n - 1; as each row has a chunk or more, all its threads had let go of
+/// one of row n - 1 - Slots or later, so they had received the states of row n - 2 - Slots from every warp of
+/// the cluster. Those warps had been told that row, and so had the threads that loaded it for them: all have
+/// read entry n - 3 - Slots and every one before.
 template <int Slots>
 struct taken_rows {
   static constexpr unsigned entries = 32;
