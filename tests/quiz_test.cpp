@@ -384,6 +384,27 @@ const std::map<std::string, std::function<finding(const gpu_facts&)>>& experimen
          const std::string one = requests(one_lane_loads_7), seven = requests(lanes_load_7);
          return named(one + ", " + seven);
        }},
+      {"rounded-shift",
+       [](const gpu_facts&) {
+         const double log2_e = 1.4426950408889634, exact = 1000 * log2_e;
+         const double rounded = static_cast<float>(exact);
+         double powers_off = 0, least = INFINITY, most = 0, d_exact = 0, d_rounded = 0;
+         for (int pass = 0; pass < 2; ++pass)
+           for (double x = 1000; x > 900; x -= 0.5) {
+             const double a = std::exp2(x * log2_e - exact), b = std::exp2(x * log2_e - rounded);
+             if (pass == 0) {
+               d_exact += a;
+               d_rounded += b;
+               powers_off = std::max(powers_off, std::abs(b / a - 1));
+             } else {
+               const double off = std::abs(b / d_rounded / (a / d_exact) - 1);
+               least = std::min(least, off);
+               most = std::max(most, off);
+             }
+           }
+         REQUIRE(powers_off > 1e-6);  // or there is nothing to be taken out
+         return named(most < 1e-9 ? "nothing" : most - least < 1e-9 ? "factor" : "far");
+       }},
       {"rows-apart",
        [](const gpu_facts& gpu) {
          const auto apart =

@@ -77,7 +77,7 @@ __device__ inline float reference(float m) { return m == -INFINITY ? 0.0f : m; }
 /// what is divided by their sum. Where it would move them far, values are so far apart that any slope will
 /// do.
 struct folded_exponential {
-  float slope;  ///< log2(e)
+  float slope;  ///< log2(e), or 1 where m is far from 0
   float shift;  ///< what brings m to 0, rounded
   /// m is finite, or infinite where the row has an infinity.
   __device__ explicit folded_exponential(float m)
