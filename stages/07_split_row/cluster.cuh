@@ -33,7 +33,7 @@ __global__ void __launch_bounds__(most_cluster_threads, Items == 8 ? 4 : 6)
     softmax_cluster(const T* x, T* y, matrix_shape s, int kept) {
   if constexpr (!simt::clusters_here) return;  // never launched there
   simt::wait_for_last_launch();  // it may have written x
-  if constexpr (Items == few_items) simt::begin_next_launch();  // few rows take about as long as a launch
+  if constexpr (Items == items_of_few_rows) simt::begin_next_launch();  // as short as a launch
   __shared__ messages<most_cluster_threads / WarpSize * most_parts> exchange;
   __shared__ simt::transaction_barrier copied;
   const int threads = blockDim.x, warps = threads / WarpSize, blocks = simt::cluster_blocks();
@@ -130,7 +130,7 @@ void softmax_in_clusters(const T* x, T* y, const matrix_shape& s, simt::stream q
   const split_plan plan = cluster_plan(s, sizeof(T));
   if (plan.kept > 0) return launch_cluster<WarpSize, 8, true>(plan, x, y, s, queue);
   if (plan.items == 8) return launch_cluster<WarpSize, 8, false>(plan, x, y, s, queue);
-  launch_cluster<WarpSize, few_items, false>(plan, x, y, s, queue);
+  launch_cluster<WarpSize, items_of_few_rows, false>(plan, x, y, s, queue);
 }
 
 }  // namespace

@@ -15,7 +15,7 @@ inline constexpr int most_few_threads = 1024;  // of a block that has a row for 
 inline constexpr int part_values = 8;  // in two launches: of a row, in the registers of a thread
 inline constexpr int most_part_threads = 256;  // in two launches: of a block
 
-inline constexpr int few_items = 4;  // vectors of a thread where there are few rows, else 8
+inline constexpr int items_of_few_rows = 4;  // vectors of a thread where there are few rows, else 8
 
 /// A row over the blocks of a cluster.
 struct split_plan {
@@ -38,9 +38,9 @@ inline std::int64_t whole_warps(std::int64_t threads) { return divided_up(thread
 /// With clusters: rows of which a block holds each with one vector a thread, and so few that all blocks fit
 /// on the GPU at once. They take a block each.
 inline bool for_lone_blocks(const matrix_shape& s, std::size_t element_bytes) {
-  constexpr std::int64_t few_rows = 512, processors = 128, resident = 2048;  // threads; of a large GPU
+  constexpr std::int64_t most_rows = 512, processors = 128, resident = 2048;  // threads; of a large GPU
   const std::int64_t threads = std::max<std::int64_t>(whole_warps(vectors_of(s, element_bytes)), 32);
-  return s.rows <= few_rows && threads <= most_few_threads && s.rows <= processors * (resident / threads);
+  return s.rows <= most_rows && threads <= most_few_threads && s.rows <= processors * (resident / threads);
 }
 
 /// Blocks of at most 256 threads, 8 vectors each, which put most of the row into the registers of a GPU at a
@@ -78,7 +78,7 @@ inline split_plan cluster_plan(const matrix_shape& s, std::size_t element_bytes)
   const std::int64_t vectors = vectors_of(s, element_bytes);
   const bool few = s.rows <= few_rows && vectors <= 16384;
   const std::int64_t parts = cluster_parts(vectors, element_bytes, few);
-  const std::int64_t items = few ? few_items : 8, a_block = divided_up(vectors, parts);
+  const std::int64_t items = few ? items_of_few_rows : 8, a_block = divided_up(vectors, parts);
   const std::int64_t threads =
       std::clamp<std::int64_t>(whole_warps(divided_up(a_block, items)), 64, most_cluster_threads);
   const std::int64_t kept = std::clamp<std::int64_t>(a_block - items * threads, 0, most_kept);
@@ -102,8 +102,8 @@ inline constexpr std::int64_t ring_chunk = ring_threads * ring_items;  // vector
 /// With clusters: rows so wide that the GPU holds few of them at a time, and few others load while a cluster
 /// exchanges and stores; and enough rows that there are some to load ahead.
 inline bool in_ring(const matrix_shape& s, std::size_t element_bytes) {
-  constexpr std::int64_t few_rows = 32, widest = 65536;  // vectors
-  return vectors_of(s, element_bytes) > widest && s.rows >= few_rows;
+  constexpr std::int64_t fewest_rows = 32, widest = 65536;  // vectors
+  return vectors_of(s, element_bytes) > widest && s.rows >= fewest_rows;
 }
 
 /// Blocks of a cluster of the ring, as measured on an H200 (bench/results/h200_designs_7.json): twice as many
