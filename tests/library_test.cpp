@@ -350,6 +350,21 @@ struct work {
   std::size_t workspace_bytes = 0;
 };
 
+/// Captures what `enqueue` does on the stream into a graph, and runs that `turns` times.
+template <class Enqueue>
+void replay(cudaStream_t queue, int turns, Enqueue enqueue) {
+  cudaGraph_t graph = nullptr;
+  cudaGraphExec_t ready = nullptr;
+  REQUIRE(cudaStreamBeginCapture(queue, cudaStreamCaptureModeThreadLocal) == cudaSuccess);
+  enqueue();
+  REQUIRE(cudaStreamEndCapture(queue, &graph) == cudaSuccess);
+  REQUIRE(cudaGraphInstantiateWithFlags(&ready, graph, 0) == cudaSuccess);
+  for (int turn = 0; turn < turns; ++turn) REQUIRE(cudaGraphLaunch(ready, queue) == cudaSuccess);
+  REQUIRE(cudaStreamSynchronize(queue) == cudaSuccess);
+  cudaGraphExecDestroy(ready);
+  cudaGraphDestroy(graph);
+}
+
 }  // namespace
 
 TEST_CASE("streams do not disturb each other", "[library]") {
@@ -372,17 +387,8 @@ TEST_CASE("streams do not disturb each other", "[library]") {
 TEST_CASE("calls are captured into a graph and replayed", "[library]") {
   for (const auto& [rows, cols] : {std::pair{512L, 1000L}, {8L, 128256L}, {1L, 1048576L}, {33L, 1048584L}}) {
     work w(rows, cols, dtype::bf16);
-    cudaGraph_t graph = nullptr;
-    cudaGraphExec_t ready = nullptr;
-    REQUIRE(cudaStreamBeginCapture(w.queue, cudaStreamCaptureModeThreadLocal) == cudaSuccess);
-    w.enqueue();
-    REQUIRE(cudaStreamEndCapture(w.queue, &graph) == cudaSuccess);
-    REQUIRE(cudaGraphInstantiateWithFlags(&ready, graph, 0) == cudaSuccess);
-    for (int turn = 0; turn < 3; ++turn) REQUIRE(cudaGraphLaunch(ready, w.queue) == cudaSuccess);
-    REQUIRE(cudaStreamSynchronize(w.queue) == cudaSuccess);
+    replay(w.queue, 3, [&] { w.enqueue(); });
     w.check();
-    cudaGraphExecDestroy(ready);
-    cudaGraphDestroy(graph);
   }
 }
 
@@ -396,18 +402,7 @@ TEST_CASE("each call waits for the one before it, on a stream and in a graph", "
     enqueue(queue);
     REQUIRE(cudaStreamSynchronize(queue) == cudaSuccess);
   });
-  check_chain(shapes, [&](const auto& enqueue) {
-    cudaGraph_t graph = nullptr;
-    cudaGraphExec_t ready = nullptr;
-    REQUIRE(cudaStreamBeginCapture(queue, cudaStreamCaptureModeThreadLocal) == cudaSuccess);
-    enqueue(queue);
-    REQUIRE(cudaStreamEndCapture(queue, &graph) == cudaSuccess);
-    REQUIRE(cudaGraphInstantiateWithFlags(&ready, graph, 0) == cudaSuccess);
-    REQUIRE(cudaGraphLaunch(ready, queue) == cudaSuccess);
-    REQUIRE(cudaStreamSynchronize(queue) == cudaSuccess);
-    cudaGraphExecDestroy(ready);
-    cudaGraphDestroy(graph);
-  });
+  check_chain(shapes, [&](const auto& enqueue) { replay(queue, 1, [&] { enqueue(queue); }); });
   cudaStreamDestroy(queue);
 }
 #endif

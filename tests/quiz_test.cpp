@@ -388,22 +388,19 @@ const std::map<std::string, std::function<finding(const gpu_facts&)>>& experimen
        [](const gpu_facts&) {
          const double log2_e = 1.4426950408889634, exact = 1000 * log2_e;
          const double rounded = static_cast<float>(exact);
-         double powers_off = 0, least = INFINITY, most = 0, d_exact = 0, d_rounded = 0;
-         for (int pass = 0; pass < 2; ++pass)
-           for (double x = 1000; x > 900; x -= 0.5) {
-             const double a = std::exp2(x * log2_e - exact), b = std::exp2(x * log2_e - rounded);
-             if (pass == 0) {
-               d_exact += a;
-               d_rounded += b;
-               powers_off = std::max(powers_off, std::abs(b / a - 1));
-             } else {
-               const double off = std::abs(b / d_rounded / (a / d_exact) - 1);
-               least = std::min(least, off);
-               most = std::max(most, off);
-             }
-           }
-         REQUIRE(powers_off > 1e-6);  // or there is nothing to be taken out
-         return named(most < 1e-9 ? "nothing" : most - least < 1e-9 ? "factor" : "far");
+         double d_exact = 0, d_rounded = 0;
+         std::vector<double> powers;  // how many times as large they become
+         for (double x = 1000; x > 900; x -= 0.5) {
+           const double a = std::exp2(x * log2_e - exact), b = std::exp2(x * log2_e - rounded);
+           powers.push_back(b / a);
+           d_exact += a;
+           d_rounded += b;
+         }
+         const auto [least, most] = std::minmax_element(powers.begin(), powers.end());
+         const double sum = d_rounded / d_exact;
+         REQUIRE(std::abs(sum - 1) > 1e-6);  // or there is nothing to be taken out
+         if (std::abs(*least / sum - 1) < 1e-9 && std::abs(*most / sum - 1) < 1e-9) return named("nothing");
+         return named(*most - *least < 1e-9 ? "factor" : "far");
        }},
       {"rows-apart",
        [](const gpu_facts& gpu) {
