@@ -156,6 +156,7 @@ def dram_by_width():
 
 
 DESIGNS = "h200_designs.json"
+AHEAD = "h200_ahead.json"
 
 
 def type_text(dtype):
@@ -207,6 +208,15 @@ def sizes_table():
                  [[type_text(t), str(n), s] + [f"{times[p] / times[28]:.2f}" if p in times else "–" for p in powers]
                   for (t, n, s), times in sorted(each.items())]) + \
         "\n\nTime an element, as a multiple of that at 2^28 elements; – is not measured."
+
+
+def ahead_table():
+    """Stage 06, by how far ahead it asks the cache: the fraction of a copy."""
+    results = load(AHEAD)["results"]
+    distances = sorted({m["parameters"] for r in results for m in r["measured"]}, key=lambda text: int(text.split()[0]))
+    rows = [[type_text(r["dtype"]), str(r["cols"])] +
+            [f"{m['fraction_of_copy']:.3f}" for d in distances for m in r["measured"] if m["parameters"] == d] for r in results]
+    return table(["type", "N", *distances], rows) + "\n\nFraction of the best copy beside it, 2^28 elements, by the distance."
 
 
 def limits_table():
@@ -422,6 +432,8 @@ def tables():
         for name, shown in DESIGNS_SHOWN.items():
             result[next(ROOT.glob(f"stages/{name[:2]}_*/README.md")), f"designs:{name}"] = designs_table(*shown)
         result[ROOT / "stages/06_vectorized/README.md", "designs:06 narrow"] = narrow_designs_table()
+    if load(AHEAD):
+        result[ROOT / "stages/06_vectorized/README.md", "ahead"] = ahead_table()
     if load(f"{NARROW}/bench-06.json"):
         result[ROOT / "stages/06_vectorized/README.md", "narrow"] = narrow_table()
     if load("h200_limits.json"):

@@ -347,6 +347,10 @@ __global__ void copies_past_the_end(const float* in) {
   simt::barrier_wait(full, 0);
 }
 
+__global__ void asks_for(const float* in, std::int64_t bytes) {
+  if (threadIdx.x == 0) simt::prefetch(in, bytes);  // FAULT asks_for
+}
+
 __global__ void copies_to_past_the_end(const float* in) {
   auto* chunk = simt::dynamic_shared<float>();
   __shared__ simt::transaction_barrier full;
@@ -593,6 +597,12 @@ TEST_CASE("each mistake with clusters and bytes is caught at its line", "[cluste
   alone(fault_kind::uninitialised, "uses_at_once", "thread 0 sets the barrier up", uses_at_once);
   alone(fault_kind::uninitialised, "keeps_it_secret", "not published", keeps_it_secret, x);
   alone(fault_kind::out_of_bounds, "copies_past_the_end", "past the end of in", copies_past_the_end, x + 16);
+  alone(fault_kind::out_of_bounds, "asks_for", "260 bytes, not all of one", asks_for, x, 260);
+  alone(fault_kind::out_of_bounds, "asks_for", "8 bytes, not all of one", asks_for, x - 1, 8);
+  alone(fault_kind::out_of_bounds, "asks_for", "0 bytes, not all of one", asks_for, x, 0);
+  simt::launch(asks_for, {1, one_warp}, x, 128);
+  CHECK(simt::records().back().prefetched_bytes == 128);
+  CHECK(simt::records().back().global_load.bytes == 0);
   check(fault_kind::out_of_bounds, "copies_to_past_the_end", "copies_to_past_the_end",
         "outside the shared memory", [&] {
           simt::launch(copies_to_past_the_end, {1, 64, 128}, x);

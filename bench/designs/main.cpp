@@ -1,4 +1,5 @@
-// Times the designs of this folder side by side, each against the best copy over the same buffers.
+// Times the designs of this folder, or of distances/, side by side, each against the best copy over the same
+// buffers.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -72,12 +73,10 @@ nlohmann::json measured_shape(const arguments& a, dtype type, const matrix_shape
 int run(int argc, char** argv) {
   arguments a;
   CLI::App app{
-      "Kernels for wide rows beside stage 07: cold caches, each checked "
-      "before "
-      "and after it is timed, against the best copy over the same buffers. One line of JSON for each shape "
-      "on "
-      "standard output, the fastest on standard error.",
-      "designs"};
+      this_stage().idea +
+          ": cold caches, each checked before and after it is timed, against the best copy over the same "
+          "buffers. One line of JSON for each shape on standard output, the fastest on standard error.",
+      this_stage().number};
   app.add_option("--rows", a.rows, "Rows, with commas; 0 for 2^28 elements")
       ->delimiter(',')
       ->required()
@@ -110,10 +109,10 @@ int run(int argc, char** argv) {
     }
     return right ? 0 : 1;
   } catch (const usage_error& mistake) {
-    fmt::print(stderr, "designs: {}\n", mistake.what());
+    fmt::print(stderr, "{}: {}\n", this_stage().number, mistake.what());
     return 2;
   } catch (const std::exception& problem) {
-    fmt::print(stderr, "designs: {}\n", problem.what());
+    fmt::print(stderr, "{}: {}\n", this_stage().number, problem.what());
     return 1;
   }
 }

@@ -7,7 +7,7 @@ const stage_info& this_stage() {
   static const stage_info designs{
       .number = "designs",
       .folder = "bench/designs",
-      .idea = "kernels for wide rows, side by side",
+      .idea = "Kernels for wide rows beside stage 07",
       .workspace = {.m = 512},  // two numbers for each of at most 256 parts
       .sum_depth = [](const matrix_shape&) { return 512.0; },
       .exponent_roundings = 2.5,

@@ -133,6 +133,8 @@ class stage_backend final : public backend {
     attempt("16-byte vectors, 1 a thread", [&](const stage_call& c) { copy<1>(c.x, c.y, bytes, queue_); });
     attempt("16-byte vectors, 2 a thread", [&](const stage_call& c) { copy<2>(c.x, c.y, bytes, queue_); });
     attempt("16-byte vectors, 4 a thread", [&](const stage_call& c) { copy<4>(c.x, c.y, bytes, queue_); });
+    attempt("16-byte vectors, 1 a thread, asked for ahead",
+            [&](const stage_call& c) { copy<1, true>(c.x, c.y, bytes, queue_); });
     attempt("the runtime's device-to-device copy",
             [&](const stage_call& c) { SIMT_CHECK(simt::copy_on_device(c.y, c.x, bytes, queue_)); });
     return result;

@@ -4,6 +4,7 @@
 /// writes.
 #include <cstdint>
 
+#include "simt/async.hpp"
 #include "simt/simt.hpp"
 
 namespace softmax {
@@ -11,10 +12,17 @@ namespace {
 
 using simt::vector16;
 
-/// Each thread copies Unroll vectors of 16 bytes, all loaded before the first is stored.
-template <int Unroll>
+/// Each thread copies Unroll vectors of 16 bytes, all loaded before the first is stored. With Ahead, each
+/// block also asks the cache for what one 4 MB further on will load.
+template <int Unroll, bool Ahead>
 __global__ void copy_vectors(const vector16* from, vector16* to, std::int64_t count) {
   const std::int64_t first = std::int64_t{blockIdx.x} * blockDim.x * Unroll + threadIdx.x;
+  if constexpr (Ahead) {
+    constexpr std::int64_t vectors_ahead = 4 << 16;
+    const std::int64_t vectors = std::int64_t{blockDim.x} * Unroll;
+    if (threadIdx.x == 0 && first + vectors_ahead + vectors <= count)
+      simt::prefetch(from + first + vectors_ahead, vectors * 16);
+  }
   vector16 held[Unroll];
 #pragma unroll
   for (int i = 0; i < Unroll; ++i)
@@ -25,13 +33,13 @@ __global__ void copy_vectors(const vector16* from, vector16* to, std::int64_t co
 }
 
 /// Copies bytes / 16 vectors. Both pointers are multiples of 16.
-template <int Unroll>
+template <int Unroll, bool Ahead = false>
 void copy(const void* from, void* to, std::size_t bytes, simt::stream queue) {
   constexpr int threads = 256;
   const auto count = static_cast<std::int64_t>(bytes / sizeof(vector16));
   if (count == 0) return;
   const auto blocks = static_cast<unsigned>((count + threads * Unroll - 1) / (threads * Unroll));
-  simt::launch(copy_vectors<Unroll>, {blocks, threads, 0, queue}, static_cast<const vector16*>(from),
+  simt::launch(copy_vectors<Unroll, Ahead>, {blocks, threads, 0, queue}, static_cast<const vector16*>(from),
                static_cast<vector16*>(to), count);
 }
 

@@ -2,10 +2,11 @@
 /// @file
 /// Waiting for data in place of threads, as sm_90 can: barriers in shared memory that count the bytes which
 /// arrive (PTX: mbarrier), copies of whole chunks from global to shared memory (cp.async.bulk), and stores
-/// into another block of the cluster that arrive at such a barrier (st.async); and the wait of a launch that
-/// begins early, for the one before it. Source: PTX ISA 8.5; from CUDA 12.1 on. Older GPUs and AMD's have
-/// nothing like it; there, what uses it compiles and is never launched, but for that wait, which does
-/// nothing. The simulator has all but that.
+/// into another block of the cluster that arrive at such a barrier (st.async); asking the L2 cache for what
+/// will be loaded (cp.async.bulk.prefetch); and the wait of a launch that begins early, for the one before
+/// it. Source: PTX ISA 8.5; from CUDA 12.1 on. Older GPUs and AMD's have nothing like it; there, what uses it
+/// compiles and is never launched, but for that wait and the prefetch, which do nothing. In the simulator
+/// these two do nothing either, but that a prefetch of what is no buffer is found.
 #include <cstdint>
 
 #if defined(SIMT_BACKEND_CUDA)
@@ -77,6 +78,13 @@ __device__ inline void copy_chunk(void* to, const void* from, int bytes, transac
       "l"(from), "r"(bytes), "r"(shared_address(&b))
       : "memory");
 }
+__device__ inline void prefetch(const void* p, std::int64_t bytes) {
+  constexpr std::uintptr_t line = 128;
+  const auto begin = reinterpret_cast<std::uintptr_t>(p), first = begin / line * line;
+  const std::uintptr_t size = (begin + static_cast<std::uintptr_t>(bytes)) / line * line - first;
+  if (size > 0)
+    asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(first), "r"(static_cast<unsigned>(size)));
+}
 __device__ inline void send_pair(void* p, transaction_barrier& barrier, int rank, float a, float b) {
   asm volatile(
       "{\n"
@@ -103,6 +111,7 @@ __device__ inline void barrier_arrive(transaction_barrier&) {}
 __device__ inline void barrier_wait(transaction_barrier&, unsigned) {}
 __device__ inline void barrier_wait_cluster(transaction_barrier&, unsigned) {}
 __device__ inline void copy_chunk(void*, const void*, int, transaction_barrier&) {}
+__device__ inline void prefetch(const void*, std::int64_t) {}
 __device__ inline void send_pair(void*, transaction_barrier&, int, float, float) {}
 __device__ inline void cluster_arrive_relaxed() {}
 __device__ inline void begin_next_launch() {}
@@ -146,6 +155,12 @@ inline void barrier_wait_cluster(transaction_barrier& b, unsigned parity, const 
 /// of 16. They are counted at b as they arrive.
 void copy_chunk(void* to, const void* from, int bytes, transaction_barrier& b,
                 const char* file = __builtin_FILE(), int line = __builtin_LINE());
+/// Asks for what is in global memory from p on to come to the L2 cache, and waits for nothing. Bytes: from 1
+/// to 2^31. Whole lines of 128 bytes come: that in which p lies, but not one that only begins before the end,
+/// which whoever asks for what follows asks for. It is right at any time: what is stored later replaces what
+/// has come.
+void prefetch(const void* p, std::int64_t bytes, const char* file = __builtin_FILE(),
+              int line = __builtin_LINE());
 /// Stores two values where block `rank` of the cluster has what is at p in this one, and counts their 8 bytes
 /// at the barrier that is there what `barrier` is here. p is a multiple of 8.
 void send_pair(void* p, transaction_barrier& barrier, int rank, float a, float b,

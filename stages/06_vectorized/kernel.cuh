@@ -3,6 +3,7 @@
 // one exponential an element, one reciprocal a row. Moves, in elements: reads MN, writes MN.
 #include <string>
 
+#include "kernels/ahead.cuh"
 #include "kernels/row_share.cuh"
 #include "numerics/shape.hpp"
 #include "simt/async.hpp"
@@ -29,18 +30,22 @@ __device__ row_layout layout_of(const T* in, std::int64_t cols) {
   // end
 }
 
-/// y[row] = softmax of x[row]. Lanes threads share a row, or the whole block if Lanes is 0.
+/// y[row] = softmax of x[row]. Lanes threads share a row, or the whole block if Lanes is 0. The rows `ahead`
+/// of those of a block are on their way to the cache meanwhile.
 template <int WarpSize, int Lanes, int Items, rows_lie Lie, class T>
-__global__ void __launch_bounds__(most_threads) softmax_rows(const T* x, T* y, matrix_shape s) {
+__global__ void __launch_bounds__(most_threads)
+    softmax_rows(const T* x, T* y, matrix_shape s, std::int64_t ahead) {
   constexpr int most_edges = Lie == rows_lie::aligned ? 0 : 2 * (per_vector<T> - 1);
   constexpr int edges = Lanes ? (most_edges + Lanes - 1) / Lanes : most_edges > 0;
   constexpr int group = Lanes ? Lanes : WarpSize;
   const int lanes = Lanes ? Lanes : static_cast<int>(blockDim.x), shares = Lanes ? blockDim.x / Lanes : 1;
   const int share = Lanes ? threadIdx.x / lanes : 0, lane = Lanes ? threadIdx.x % lanes : threadIdx.x;
   int turn = 0;
+  std::int64_t first = std::int64_t{blockIdx.x} * shares;
+  if (first < ahead) prefetch_rows(x, s, first, shares);
   simt::wait_for_last_launch();  // it may have written x
-  for (std::int64_t first = std::int64_t{blockIdx.x} * shares; first < s.rows;
-       first += std::int64_t{gridDim.x} * shares, turn = 1 - turn) {
+  begin_next_launch_at_the_end();
+  for (; first < s.rows; first += std::int64_t{gridDim.x} * shares, turn = 1 - turn) {
     const std::int64_t row = first + share;
     const std::int64_t cols = row < s.rows ? s.cols : 0;
     const T* in = x + row * s.ld_in;
@@ -48,6 +53,7 @@ __global__ void __launch_bounds__(most_threads) softmax_rows(const T* x, T* y, m
     if constexpr (Lie != rows_lie::aligned) layout = layout_of(in, cols);
     row_share<T, Items, edges> mine;
     mine.load(in, layout, lane, lanes);
+    if (ahead > 0) prefetch_rows(x, s, first + ahead, shares);
     // exercise b: what this thread's exponentials have to be multiplied with, from the maximum and the sum of
     // its lanes and of the row; starts as `const float scale = 1.0f / mine.exponentials(mine.largest());`
     running r = {group_reduce<maximum, WarpSize, group>(mine.largest()), 0.0f};
@@ -71,7 +77,8 @@ void launch_rows(int threads, const T* x, T* y, const matrix_shape& s, simt::str
   const std::int64_t needed = (s.rows + rows - 1) / rows;
   const auto blocks = static_cast<unsigned>(needed < max_blocks ? needed : max_blocks);
   simt::launch(softmax_rows<WarpSize, Lanes, Items, Lie, T>,
-               simt::geometry(blocks, static_cast<unsigned>(threads), 0, queue).early(), x, y, s);
+               simt::geometry(blocks, static_cast<unsigned>(threads), 0, queue).early(), x, y, s,
+               Lie == rows_lie::aligned ? rows_ahead<T>(s, rows) : 0);
 }
 
 /// Launches the kernel for the width of the rows.

@@ -2,6 +2,7 @@
 // Narrow 16-bit rows side by side, of a width that is no multiple of 8. A block copies a tile of whole rows
 // to shared memory, flat, 16 bytes at a time. There a thread, or a few, work on each row, two values at a
 // time, and leave the results in their place. The block copies the tile out as it came in.
+#include "kernels/ahead.cuh"
 #include "kernels/row_share.cuh"
 #include "numerics/shape.hpp"
 #include "simt/async.hpp"
@@ -76,7 +77,7 @@ __device__ void softmax_in_place(T* tile, unsigned start, unsigned stop, unsigne
 /// y[row] = softmax of x[row], for a tile of tile_threads / Lanes rows a block.
 template <int WarpSize, int Lanes, int Words, class T>
 __global__ void __launch_bounds__(tile_threads, tile_blocks(Words))
-    softmax_tile(const T* x, T* y, matrix_shape s) {
+    softmax_tile(const T* x, T* y, matrix_shape s, std::int64_t ahead) {
   constexpr int rows = tile_threads / Lanes;  // a multiple of 8, so that all tiles start alike in 16 bytes
   constexpr int slots = rows * (2 * Words * Lanes + 1) / (8 * tile_threads) + 1;  // vectors a thread
   __shared__ simt::vector16 tile[slots * tile_threads];
@@ -89,11 +90,15 @@ __global__ void __launch_bounds__(tile_threads, tile_blocks(Words))
   const std::int64_t first = std::int64_t{blockIdx.x} * (rows * cols) - past;
   const T* in = x + first;
   T* out = y + first;
+  const std::int64_t first_row = std::int64_t{blockIdx.x} * rows;
+  if (first_row < ahead) prefetch_rows(x, s, first_row, rows);
   simt::wait_for_last_launch();  // it may have written x
+  begin_next_launch_at_the_end();
   simt::vector16 held[slots];  // all loads are under way before the first is used
 #pragma unroll
   for (int i = 0; i < slots; ++i)
     held[i] = range.whole(i) ? simt::load_vector(in + 8 * place + 8 * i * tile_threads) : simt::vector16{};
+  if (ahead > 0) prefetch_rows(x, s, first_row + ahead, rows);
 #pragma unroll
   for (int i = 0; i < slots; ++i) tile[place + i * tile_threads] = held[i];  // rows that are not there are 0
   if (!full) range.one_by_one([&](unsigned k) { element[k] = static_cast<T>(static_cast<float>(in[k])); });
@@ -119,7 +124,7 @@ void softmax_in_tiles(const T* x, T* y, const matrix_shape& s, simt::stream queu
   constexpr int rows = tile_threads / Lanes;
   const auto blocks = static_cast<unsigned>((s.rows + rows - 1) / rows);
   simt::launch(softmax_tile<WarpSize, Lanes, Words, T>,
-               simt::geometry(blocks, tile_threads, 0, queue).early(), x, y, s);
+               simt::geometry(blocks, tile_threads, 0, queue).early(), x, y, s, rows_ahead<T>(s, rows));
 }
 
 }  // namespace

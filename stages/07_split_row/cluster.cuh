@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "exchange.cuh"
+#include "kernels/ahead.cuh"
 #include "kernels/packed_share.cuh"
 #include "numerics/shape.hpp"
 #include "simt/async.hpp"
@@ -30,14 +31,15 @@ __device__ row_layout layout_of(const T* in, std::int64_t cols) {
 /// keeps what was read last.
 template <int WarpSize, int Items, bool Shared, rows_lie Lie, class T>
 __global__ void __launch_bounds__(most_cluster_threads, Items == 8 ? 4 : 6)
-    softmax_cluster(const T* x, T* y, matrix_shape s, int kept) {
+    softmax_cluster(const T* x, T* y, matrix_shape s, int kept, std::int64_t ahead) {
   if constexpr (!simt::clusters_here) return;  // never launched there
-  simt::wait_for_last_launch();  // it may have written x
-  if constexpr (Items == items_of_few_rows) simt::begin_next_launch();  // as short as a launch
   __shared__ messages<most_cluster_threads / WarpSize * most_parts> exchange;
   __shared__ simt::transaction_barrier copied;
   const int threads = blockDim.x, warps = threads / WarpSize, blocks = simt::cluster_blocks();
   const int rank = simt::cluster_rank(), place = rank * threads + threadIdx.x, stride = blocks * threads;
+  if (simt::cluster_id() < ahead) prefetch_part(x, s, simt::cluster_id());
+  simt::wait_for_last_launch();  // it may have written x
+  begin_next_launch_at_the_end();
   const T* in = x + simt::cluster_id() * s.ld_in;
   T* out = y + simt::cluster_id() * s.ld_out;
   const row_layout l = layout_of(in, s.cols);
@@ -75,6 +77,7 @@ __global__ void __launch_bounds__(most_cluster_threads, Items == 8 ? 4 : 6)
     r = mine.add_to(r);
     if (l.vectors - trip <= Items * stride) break;
   }
+  if (ahead > 0) prefetch_part(x, s, simt::cluster_id() + ahead);
   simt::cluster_wait();  // every block has begun, and can be sent to
   packed_share<T, Items / 4> taken;
   if constexpr (Shared) {
@@ -115,12 +118,17 @@ void launch_cluster(const split_plan& plan, const T* x, T* y, const matrix_shape
   const auto kernel = how_rows_lie(x, y, s) == rows_lie::apart
                           ? softmax_cluster<WarpSize, Items, Shared, rows_lie::apart, T>
                           : softmax_cluster<WarpSize, Items, Shared, rows_lie::alike, T>;
+  const bool asks = how_rows_lie(x, y, s) == rows_lie::aligned && asks_ahead(s, sizeof(T));
+  const std::int64_t ahead = asks ? rows_ahead<T>(s, 1) : 0;
   const std::int64_t most = std::numeric_limits<std::int32_t>::max() / plan.parts;
   for (std::int64_t row = 0; row < s.rows; row += most) {
-    const auto blocks = static_cast<unsigned>(std::min(s.rows - row, most) * plan.parts);
+    matrix_shape here = s;
+    here.rows = std::min(s.rows - row, most);
+    const auto blocks = static_cast<unsigned>(here.rows * plan.parts);
     const simt::geometry g(blocks, static_cast<unsigned>(plan.threads),
                            static_cast<std::size_t>(plan.kept) * 16, queue);
-    simt::launch_cluster(kernel, plan.parts, g.early(), x + row * s.ld_in, y + row * s.ld_out, s, plan.kept);
+    simt::launch_cluster(kernel, plan.parts, g.early(), x + row * s.ld_in, y + row * s.ld_out, here,
+                         plan.kept, ahead);
   }
 }
 

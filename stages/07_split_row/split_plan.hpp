@@ -86,6 +86,14 @@ inline split_plan cluster_plan(const matrix_shape& s, std::size_t element_bytes)
           static_cast<int>(kept)};
 }
 
+/// With clusters: rows for which it is faster, as measured on an H200, that each block asks the cache for its
+/// part of a later row (kernels/ahead.cuh): those that registers hold, and of 16 bits only the narrower ones.
+inline bool asks_ahead(const matrix_shape& s, std::size_t element_bytes) {
+  constexpr std::int64_t widest_of_16_bits = 8192;  // vectors
+  return cluster_plan(s, element_bytes).kept == 0 &&
+         (element_bytes == 4 || vectors_of(s, element_bytes) <= widest_of_16_bits);
+}
+
 /// Few rows, and so wide that clusters leave most of the GPU idle: more blocks than a cluster has, in two
 /// launches, are faster even where there are clusters.
 inline bool beyond_clusters(const matrix_shape& s) {

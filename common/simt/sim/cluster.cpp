@@ -379,6 +379,21 @@ unsigned char* worker::written_flags(std::uintptr_t address, std::size_t size) {
   return nullptr;
 }
 
+/// Moves nothing, but may only be asked for what is there.
+void worker::prefetch(const void* from, std::int64_t bytes, const char* file, int line) {
+  totals.prefetched_bytes += static_cast<std::uint64_t>(bytes);
+  if (!job->check) return;
+  const auto begin = reinterpret_cast<std::uintptr_t>(from);
+  const buffer_region* r = find_region(begin);
+  if (r && r->alive && begin >= r->begin && bytes > 0 &&
+      begin - r->begin + static_cast<std::uint64_t>(bytes) <= r->bytes)
+    return;
+  fail({.kind = fault_kind::out_of_bounds,
+        .site = {file, line},
+        .text = "asks the cache for " + std::to_string(bytes) + " bytes, not all of one device buffer",
+        .next = "ask for rows that there are"});
+}
+
 void worker::copy_chunk(const void* pc, void* to, const void* from, int bytes, const transaction_barrier& b,
                         const char* file, int line) {
   require_published(state_of(b, file, line), block_, file, line);
@@ -613,6 +628,10 @@ void barrier_arrive(transaction_barrier& b, const char* file, int line) {
 void barrier_wait(transaction_barrier& b, unsigned parity, const char* file, int line) {
   const inside_simulator inside;
   inside.w.wait_for(b, parity, file, line);
+}
+void prefetch(const void* p, std::int64_t bytes, const char* file, int line) {
+  const inside_simulator inside;
+  inside.w.prefetch(p, bytes, file, line);
 }
 void copy_chunk(void* to, const void* from, int bytes, transaction_barrier& b, const char* file, int line) {
   const inside_simulator inside;

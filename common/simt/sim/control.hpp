@@ -106,6 +106,7 @@ struct launch_record {
   traffic shared_store;  ///< stores to shared memory
   std::uint64_t barriers = 0;  ///< __syncthreads(), once a block
   std::uint64_t shuffles = 0;  ///< once a warp
+  std::uint64_t prefetched_bytes = 0;  ///< that the cache was asked for; they count nowhere else
   std::vector<line_record> lines;  ///< with settings::by_line, sorted by file and line
   std::size_t static_shared_bytes = 0;  ///< written by a block; with settings::by_line
   std::uint64_t loaded_at_once = 0;  ///< most global bytes a block loads between two barriers; likewise

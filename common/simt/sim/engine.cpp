@@ -1005,6 +1005,7 @@ void run_grid(const void* kernel, const geometry& g, int cluster_blocks,
     record.shared_store += t.shared_store;
     record.barriers += t.barriers;
     record.shuffles += t.shuffles;
+    record.prefetched_bytes += t.prefetched_bytes;
     record.static_shared_bytes = std::max(record.static_shared_bytes, t.static_shared_bytes);
     record.loaded_at_once = std::max(record.loaded_at_once, t.loaded_at_once);
     record.traces.insert(record.traces.end(), t.traces.begin(), t.traces.end());

@@ -385,6 +385,7 @@ class worker {
   void wait_for(const transaction_barrier& b, unsigned parity, const char* file, int line);
   void copy_chunk(const void* pc, void* to, const void* from, int bytes, const transaction_barrier& b,
                   const char* file, int line);
+  void prefetch(const void* from, std::int64_t bytes, const char* file, int line);
   void store_pair(const void* pc, void* p, int rank, float a, float b);
   void send_pair(const void* pc, void* p, const transaction_barrier& barrier, int rank, float a, float b,
                  const char* file, int line);
