@@ -92,7 +92,8 @@ def sanitize(binary, tool):
                  "--cols", cols, "--dtype", dtype, "--no-time", *extra])
         summary = re.findall(r"=+ (.*(?:SUMMARY|ERROR SUMMARY).*)", r.stdout)
         results.append({"stage": binary.name, "tool": tool, "rows": rows, "cols": cols, "dtype": dtype, "exit": r.returncode,
-                        "says": summary[-1] if summary else r.stdout[-500:]})
+                        "says": summary[-1] if summary else r.stdout[-500:],
+                        **({"log": r.stdout[:4000]} if r.returncode else {})})
     return results
 
 

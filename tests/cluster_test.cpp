@@ -600,7 +600,7 @@ TEST_CASE("each mistake with clusters and bytes is caught at its line", "[cluste
   alone(fault_kind::out_of_bounds, "asks_for", "260 bytes, not all of one", asks_for, x, 260);
   alone(fault_kind::out_of_bounds, "asks_for", "8 bytes, not all of one", asks_for, x - 1, 8);
   alone(fault_kind::out_of_bounds, "asks_for", "0 bytes, not all of one", asks_for, x, 0);
-  simt::launch(asks_for, {1, one_warp}, x, 128);
+  simt::launch(asks_for, {1, 64}, x, 128);
   CHECK(simt::records().back().prefetched_bytes == 128);
   CHECK(simt::records().back().global_load.bytes == 0);
   check(fault_kind::out_of_bounds, "copies_to_past_the_end", "copies_to_past_the_end",

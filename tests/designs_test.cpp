@@ -89,7 +89,7 @@ void check_stage(int kept, int parts, int threads) {
         const auto blocks = static_cast<unsigned>(s.rows) * static_cast<unsigned>(parts);
         simt::launch_cluster(kernel, parts,
                              {blocks, static_cast<unsigned>(threads), static_cast<std::size_t>(kept) * 16}, x,
-                             y, s, kept);
+                             y, s, kept, 0);
       });
 }
 

@@ -1,5 +1,6 @@
 #include "quiz_kernels.hpp"
 
+#include "simt/async.hpp"
 #include "simt/simt.hpp"
 
 namespace {
@@ -78,6 +79,18 @@ __global__ void head_by_seven_lanes(const float* row, float* out) {
   out[threadIdx.x] = threadIdx.x < 7 ? row[threadIdx.x] : 0.0f;
 }
 
+__global__ void copy_row(const float* in, float* out, bool asks) {
+  const float* row = in + blockIdx.x * 32;
+  out[blockIdx.x * 32 + threadIdx.x] = row[threadIdx.x];
+  if (asks && threadIdx.x == 0 && blockIdx.x + 1 < gridDim.x) simt::prefetch(row + 32, 128);
+}
+
+/// 4 rows of 32, one a block.
+void copy_rows(float* p, bool asks) {
+  for (int row = 0; row < 4; ++row) simt::launch(fill, {1, 32}, p + row * 32, 32);
+  simt::launch(copy_row, {4, 32}, static_cast<const float*>(p), p + 128, asks);
+}
+
 }  // namespace
 
 std::vector<float> on_device(std::size_t count, int warp, void (*run)(float*)) {
@@ -127,3 +140,5 @@ void lanes_load_7(float* p) {
   simt::launch(fill, {1, 32}, p, 7);
   simt::launch(head_by_seven_lanes, {1, 32}, static_cast<const float*>(p), p + 32);
 }
+void blocks_load_rows(float* p) { copy_rows(p, false); }
+void blocks_ask_ahead(float* p) { copy_rows(p, true); }

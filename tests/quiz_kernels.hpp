@@ -20,3 +20,5 @@ void one_column_a_thread(float* p);  ///< 1024 threads, 256 columns
 void vectors_of_row_1(float* p);  ///< of 781 columns, from its first element on
 void one_lane_loads_7(float* p);  ///< one after another
 void lanes_load_7(float* p);  ///< one each
+void blocks_load_rows(float* p);
+void blocks_ask_ahead(float* p);  ///< and each asks the cache for the row of the next

@@ -384,6 +384,16 @@ const std::map<std::string, std::function<finding(const gpu_facts&)>>& experimen
          const std::string one = requests(one_lane_loads_7), seven = requests(lanes_load_7);
          return named(one + ", " + seven);
        }},
+      {"asked-ahead",
+       [](const gpu_facts&) {
+         const auto loaded = [](void (*run)(float*)) {
+           on_device(256, 32, run);
+           return simt::records().back().global_load.bytes;
+         };
+         const auto alone = loaded(blocks_load_rows), ahead = loaded(blocks_ask_ahead);
+         REQUIRE(simt::records().back().prefetched_bytes > 0);
+         return named(ahead == alone ? "same" : ahead > alone ? "more" : "fewer");
+       }},
       {"rounded-shift",
        [](const gpu_facts&) {
          const double log2_e = 1.4426950408889634, exact = 1000 * log2_e;

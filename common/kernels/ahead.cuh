@@ -12,17 +12,14 @@
 namespace softmax {
 namespace {
 
-/// How far ahead, for rows of so many bytes, as measured on an H200 (bench/results/h200_ahead.json): nearer,
-/// and what is asked for comes too late; farther, and it is pushed out of the cache before it is used.
-constexpr std::int64_t bytes_ahead(std::int64_t row_bytes) { return row_bytes <= 4096 ? 4 << 20 : 6 << 20; }
-
-/// How many rows after its own a block of `rows` rows asks for; 0: it asks for none, as there are gaps
-/// between its rows, which would come too.
+/// How many rows after its own a block of `rows` rows asks for, so that they lie about `bytes` further on; 0:
+/// it asks for none, as there are gaps between its rows, which would come too. Nearer than some megabytes,
+/// what is asked for comes late; farther, it is pushed out of the cache before it is used: for an H200 see
+/// bench/results/h200_ahead.json.
 template <class T>
-std::int64_t rows_ahead(const matrix_shape& s, std::int64_t rows) {
+std::int64_t rows_ahead(const matrix_shape& s, std::int64_t rows, std::int64_t bytes) {
   if (rows > 1 && s.ld_in != s.cols) return 0;
-  const std::int64_t row_bytes = s.cols * static_cast<std::int64_t>(sizeof(T));
-  const std::int64_t blocks = bytes_ahead(row_bytes) / (rows * row_bytes);
+  const std::int64_t blocks = bytes / (rows * s.cols * static_cast<std::int64_t>(sizeof(T)));
   return rows * (blocks > 1 ? blocks : 1);
 }
 

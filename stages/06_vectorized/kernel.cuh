@@ -30,8 +30,8 @@ __device__ row_layout layout_of(const T* in, std::int64_t cols) {
   // end
 }
 
-/// y[row] = softmax of x[row]. Lanes threads share a row, or the whole block if Lanes is 0. The rows `ahead`
-/// of those of a block are on their way to the cache meanwhile.
+/// y[row] = softmax of x[row]. Lanes threads share a row, or the whole block if Lanes is 0. Where rows are
+/// aligned, those that lie `ahead` of a block's own are on their way to the cache meanwhile.
 template <int WarpSize, int Lanes, int Items, rows_lie Lie, class T>
 __global__ void __launch_bounds__(most_threads)
     softmax_rows(const T* x, T* y, matrix_shape s, std::int64_t ahead) {
@@ -42,9 +42,10 @@ __global__ void __launch_bounds__(most_threads)
   const int share = Lanes ? threadIdx.x / lanes : 0, lane = Lanes ? threadIdx.x % lanes : threadIdx.x;
   int turn = 0;
   std::int64_t first = std::int64_t{blockIdx.x} * shares;
-  if (first < ahead) prefetch_rows(x, s, first, shares);
+  if constexpr (Lie == rows_lie::aligned)
+    if (first < ahead) prefetch_rows(x, s, first, shares);
   simt::wait_for_last_launch();  // it may have written x
-  begin_next_launch_at_the_end();
+  if constexpr (Lie == rows_lie::aligned) begin_next_launch_at_the_end();
   for (; first < s.rows; first += std::int64_t{gridDim.x} * shares, turn = 1 - turn) {
     const std::int64_t row = first + share;
     const std::int64_t cols = row < s.rows ? s.cols : 0;
@@ -53,7 +54,8 @@ __global__ void __launch_bounds__(most_threads)
     if constexpr (Lie != rows_lie::aligned) layout = layout_of(in, cols);
     row_share<T, Items, edges> mine;
     mine.load(in, layout, lane, lanes);
-    if (ahead > 0) prefetch_rows(x, s, first + ahead, shares);
+    if constexpr (Lie == rows_lie::aligned)
+      if (ahead > 0) prefetch_rows(x, s, first + ahead, shares);
     // exercise b: what this thread's exponentials have to be multiplied with, from the maximum and the sum of
     // its lanes and of the row; starts as `const float scale = 1.0f / mine.exponentials(mine.largest());`
     running r = {group_reduce<maximum, WarpSize, group>(mine.largest()), 0.0f};
@@ -76,9 +78,10 @@ void launch_rows(int threads, const T* x, T* y, const matrix_shape& s, simt::str
   const int rows = Lanes ? threads / Lanes : 1;
   const std::int64_t needed = (s.rows + rows - 1) / rows;
   const auto blocks = static_cast<unsigned>(needed < max_blocks ? needed : max_blocks);
+  const std::int64_t ahead_bytes = sizeof(T) == 2 && s.cols > 2048 ? 6 << 20 : 4 << 20;  // as measured
   simt::launch(softmax_rows<WarpSize, Lanes, Items, Lie, T>,
                simt::geometry(blocks, static_cast<unsigned>(threads), 0, queue).early(), x, y, s,
-               Lie == rows_lie::aligned ? rows_ahead<T>(s, rows) : 0);
+               Lie == rows_lie::aligned ? rows_ahead<T>(s, rows, ahead_bytes) : 0);
 }
 
 /// Launches the kernel for the width of the rows.

@@ -124,7 +124,8 @@ void softmax_in_tiles(const T* x, T* y, const matrix_shape& s, simt::stream queu
   constexpr int rows = tile_threads / Lanes;
   const auto blocks = static_cast<unsigned>((s.rows + rows - 1) / rows);
   simt::launch(softmax_tile<WarpSize, Lanes, Words, T>,
-               simt::geometry(blocks, tile_threads, 0, queue).early(), x, y, s, rows_ahead<T>(s, rows));
+               simt::geometry(blocks, tile_threads, 0, queue).early(), x, y, s,
+               rows_ahead<T>(s, rows, 4 << 20));
 }
 
 }  // namespace

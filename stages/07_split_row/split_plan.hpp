@@ -87,11 +87,10 @@ inline split_plan cluster_plan(const matrix_shape& s, std::size_t element_bytes)
 }
 
 /// With clusters: rows for which it is faster, as measured on an H200, that each block asks the cache for its
-/// part of a later row (kernels/ahead.cuh): those that registers hold, and of 16 bits only the narrower ones.
+/// part of a later row (kernels/ahead.cuh). Of wider ones, each takes too much of the cache.
 inline bool asks_ahead(const matrix_shape& s, std::size_t element_bytes) {
-  constexpr std::int64_t widest_of_16_bits = 8192;  // vectors
-  return cluster_plan(s, element_bytes).kept == 0 &&
-         (element_bytes == 4 || vectors_of(s, element_bytes) <= widest_of_16_bits);
+  const std::int64_t vectors = vectors_of(s, element_bytes);
+  return vectors >= 512 && vectors <= (element_bytes == 4 ? 16384 : 8192);
 }
 
 /// Few rows, and so wide that clusters leave most of the GPU idle: more blocks than a cluster has, in two
