@@ -2,11 +2,13 @@
 // Stage 06's kernel, by how far ahead of its own loads a block asks the cache for rows.
 #include <cstdint>
 #include <string>
+#include <type_traits>
 
-#include "../../stages/06_vectorized/kernel.cuh"
 #include "../designs/designs.hpp"
 #include "harness/launch_plan.hpp"
 #include "simt/simt.hpp"
+#if defined(SIMT_BACKEND_CUDA)
+#include "../../stages/06_vectorized/kernel.cuh"
 
 namespace softmax {
 namespace {
@@ -28,18 +30,21 @@ void launch_ahead(std::int64_t bytes, const T* x, T* y, const matrix_shape& s, s
 /// `megabytes`.
 template <int WarpSize, class T>
 void softmax(const T* x, T* y, float*, const matrix_shape& s, simt::stream queue, const launch_plan& plan) {
-  const std::int64_t bytes = std::int64_t{megabytes[plan.variant - 1]} << 20;
-  const std::int64_t vectors = s.cols / per_vector<T>;
-  if (vectors <= 128) return launch_ahead<WarpSize, WarpSize, 128 / WarpSize>(bytes, x, y, s, queue);
-  if (sizeof(T) == 4 && vectors <= 256) return launch_ahead<WarpSize, 0, 2>(bytes, x, y, s, queue);
-  launch_ahead<WarpSize, 0, held_values / per_vector<T>>(bytes, x, y, s, queue);
+  if constexpr (std::is_same_v<T, simt::half>) {
+    throw simt::error("the distances are measured in f32 and bf16.");
+  } else {
+    const std::int64_t bytes = std::int64_t{megabytes[plan.variant - 1]} << 20;
+    const std::int64_t vectors = s.cols / per_vector<T>;
+    if (vectors <= 128) return launch_ahead<WarpSize, WarpSize, 128 / WarpSize>(bytes, x, y, s, queue);
+    if (sizeof(T) == 4 && vectors <= 256) return launch_ahead<WarpSize, 0, 2>(bytes, x, y, s, queue);
+    launch_ahead<WarpSize, 0, held_values / per_vector<T>>(bytes, x, y, s, queue);
+  }
 }
 
 inline launch_plan plan_by_rule(std::int64_t) { return {.variant = 1}; }
 
 }  // namespace
 
-#if defined(SIMT_BACKEND_CUDA)  // once, of all backends
 const std::vector<design_facts>& designs_of(dtype) {
   static const std::vector<design_facts> every = [] {
     std::vector<design_facts> all;
@@ -49,6 +54,8 @@ const std::vector<design_facts>& designs_of(dtype) {
   }();
   return every;
 }
-#endif
 
 }  // namespace softmax
+#else
+#include "../designs/not_here.cuh"
+#endif

@@ -42,8 +42,7 @@ __global__ void __launch_bounds__(most_threads)
   const int share = Lanes ? threadIdx.x / lanes : 0, lane = Lanes ? threadIdx.x % lanes : threadIdx.x;
   int turn = 0;
   std::int64_t first = std::int64_t{blockIdx.x} * shares;
-  if constexpr (Lie == rows_lie::aligned)
-    if (first < ahead) prefetch_rows(x, s, first, shares);
+  if (Lie == rows_lie::aligned && first < ahead) prefetch_rows(x, s, first, shares);
   simt::wait_for_last_launch();  // it may have written x
   if constexpr (Lie == rows_lie::aligned) begin_next_launch_at_the_end();
   for (; first < s.rows; first += std::int64_t{gridDim.x} * shares, turn = 1 - turn) {
@@ -54,8 +53,7 @@ __global__ void __launch_bounds__(most_threads)
     if constexpr (Lie != rows_lie::aligned) layout = layout_of(in, cols);
     row_share<T, Items, edges> mine;
     mine.load(in, layout, lane, lanes);
-    if constexpr (Lie == rows_lie::aligned)
-      if (ahead > 0) prefetch_rows(x, s, first + ahead, shares);
+    if (Lie == rows_lie::aligned && ahead > 0) prefetch_rows(x, s, first + ahead, shares);
     // exercise b: what this thread's exponentials have to be multiplied with, from the maximum and the sum of
     // its lanes and of the row; starts as `const float scale = 1.0f / mine.exponentials(mine.largest());`
     running r = {group_reduce<maximum, WarpSize, group>(mine.largest()), 0.0f};
