@@ -2,8 +2,8 @@
 /// @file
 /// Loading ahead through the L2 cache. A block that computes and stores loads nothing, and one that has just
 /// begun waits for DRAM. So each block also asks the cache for rows that later blocks will load, and finds
-/// its own there. No register waits for it, and each byte is still read from DRAM once. Where there is no such
-/// request (simt/async.hpp), nothing is asked for.
+/// its own there. No register waits for it, and each byte is still read from DRAM once. Where there is no
+/// such request (simt/async.hpp), nothing is asked for.
 #include <cstdint>
 
 #include "numerics/shape.hpp"
