@@ -13,12 +13,12 @@ import sys
 
 from records import ROOT
 
-RESULTS = ROOT / "bench" / "results" / "h200"
+RESULTS = [ROOT / "bench" / "results" / folder for folder in ("h200", "h200-between")]
 HEADER = ROOT / "common" / "library" / "measured.hpp"
 
 TEXT = """#pragma once
 // The faster of stages 06 and 07 at the shapes that were measured on an NVIDIA H200.
-// Written by bench/dispatch.py from bench/results/h200; do not edit.
+// Written by bench/dispatch.py from bench/results/h200 and h200-between; do not edit.
 #include <cstdint>
 
 namespace softmax::library {{
@@ -45,11 +45,9 @@ inline constexpr measured_choice measured_sm_90[] = {{
 
 def medians(number):
     """Seconds of each (four bytes, rows, columns) that was timed."""
-    path = RESULTS / f"bench-{number}.json"
-    if not path.is_file():
-        return {}
+    paths = [folder / f"bench-{number}.json" for folder in RESULTS]
     seconds = {}
-    for b in json.loads(path.read_text())["benchmarks"]:
+    for b in (b for path in paths if path.is_file() for b in json.loads(path.read_text())["benchmarks"]):
         if b.get("aggregate_name") != "median" or b.get("error_occurred") or "copy" in b["name"]:
             continue
         dtype = next(t for t in ("bf16", "f16", "f32") if t in b["name"])

@@ -23,6 +23,9 @@ WIDTHS = [1, 31, 32, 33, 63, 64, 65, 127, 128, 129, 781, 1000, 1023, 1024, 1025,
           200000, 1048576]
 WIDEST = {"02": 16384, "03": 16384, "04": 32768, "06": 32768}  # checked: a wider row must be refused, the widest must be right
 DTYPES = ("f32", "f16", "bf16")
+# Of stage 07: more clusters of 16 blocks than run at once. There synccheck (of CUDA 13.0) reports missing waits at barriers, and
+# disturbs the run, in any program, as in one whose blocks only send each other a number; with clusters of 8 it does not.
+CLUSTERS_OF_16 = ((8, 50257), (33, 200001))
 SANITIZERS = ("memcheck", "racecheck", "initcheck", "synccheck")
 
 
@@ -83,11 +86,16 @@ def sanitize(binary, tool):
     if binary.name == "stage-07":
         # Two launches, clusters of few rows, of many, with shared memory, and the ring.
         shapes += [(1, 262144, "bf16", ()), (8, 50257, "f32", ()), (600, 100, "f32", ()), (33, 200001, "f32", ()),
-                   (33, 262160, "f32", ()), (400, 4096, "f32", ())]
+                   (33, 400020, "f32", ()), (400, 4096, "f32", ())]
     if binary.name == "stage-06":
         shapes += [(300, 33, "bf16", ()), (70, 150, "f16", ("--offset", "1")), (40, 333, "bf16", ()),  # tiles, lanes
+                   (70, 1101, "bf16", ()), (300, 2501, "bf16", ()),
                    (1100, 1024, "f32", ())]  # more than lies between asking the cache and loading
     for rows, cols, dtype, extra in shapes:
+        if tool == "synccheck" and (rows, cols) in CLUSTERS_OF_16:
+            results.append({"stage": binary.name, "tool": tool, "rows": rows, "cols": cols, "dtype": dtype, "exit": 0,
+                            "says": "SKIP: synccheck takes clusters of 16 blocks that do not all fit at once for missing waits"})
+            continue
         r = run([program, "--tool", tool, *options, "--error-exitcode", "9", binary, "--device", "cuda", "--rows", rows,
                  "--cols", cols, "--dtype", dtype, "--no-time", *extra])
         summary = re.findall(r"=+ (.*(?:SUMMARY|ERROR SUMMARY).*)", r.stdout)

@@ -34,7 +34,7 @@ FEW_ROWS = [(1823, 781), (4096, 781), (1, 1024), (512, 1024), (8, 4096), (8, 320
             (1, 50257), (8, 50257), (1, 128256), (4, 128256), (8, 128256), (32, 128256), (64, 128256), (128, 128256), (1, 262144),
             (132, 262144), (1, 1048576)]
 SAMPLES = 25
-SHORTEST_BATCH = 200e-6  # seconds
+SHORTEST_BATCH = 1e-3  # seconds
 WIDEST_BLOCK = 65536  # columns that one Triton program is asked to hold
 
 if triton:

@@ -17,6 +17,7 @@ ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "bench" / "results"
 MACHINE = "h200"
 NARROW, SIZES = "h200-narrow", "h200-sizes"  # one stage at narrow widths, and matrices of other sizes
+BETWEEN = "h200-between"  # stages 06 and 07 at widths between those of the ladder, many of them odd
 SMALLEST_LADDER = 1 << 27  # elements; matrices with fewer belong to the few-row shapes
 
 
@@ -195,6 +196,18 @@ def narrow_table():
                  [[str(n)] + [f"{e['real_time']:.0f} ({e['of_copy']:.2f})" if (e := points.get(("stage-06", t, n))) else "–"
                               for t in ("f32", "f16", "bf16")] for n in widths]) + \
         "\n\nMicroseconds a call for 2^28 elements (fraction of the best copy in the same process)."
+
+
+def between_table():
+    """Stages 06 and 07 at widths between those of the ladder: the fraction of a copy beside them."""
+    points = {}
+    for number in ("06", "07"):
+        points.update(ladder({k: e for k, e in measured(f"bench-{number}", BETWEEN).items() if k[0] != "copy"}))
+    kinds = [(s, t) for t in ("f32", "bf16") for s in ("stage-06", "stage-07")]
+    return table(["N", *(f"{s.replace('-', ' ')}, {type_text(t)}" for s, t in kinds)],
+                 [[str(n)] + [f"{e['of_copy']:.3f}" if (e := points.get((s, t, n))) and "of_copy" in e else "–" for s, t in kinds]
+                  for n in sorted({n for _, _, n in points})]) + \
+        "\n\nFraction of the best copy kernel in the same process, 2^28 elements; – is not measured."
 
 
 def sizes_table():
@@ -436,6 +449,8 @@ def tables():
         result[ROOT / "stages/06_vectorized/README.md", "ahead"] = ahead_table()
     if load(f"{NARROW}/bench-06.json"):
         result[ROOT / "stages/06_vectorized/README.md", "narrow"] = narrow_table()
+    if load(f"{BETWEEN}/bench-06.json"):
+        result[ROOT / "stages/07_split_row/README.md", "between"] = between_table()
     if load("h200_limits.json"):
         result[ROOT / "stages/07_split_row/README.md", "limits"] = limits_table()
     if load(f"{SIZES}/bench-06.json"):

@@ -191,7 +191,7 @@ TEST_CASE("each row is asked for once, ahead of its load", "[ledger]") {
     dtype type;
     std::int64_t rows, cols;  // more bytes than lie between asking and loading
   };
-  std::vector<shape> shapes{{dtype::f32, 400, 4096}};
+  std::vector<shape> shapes{{dtype::f32, 400, 4096}, {dtype::f32, 400, 4097}};
   if (!clusters) shapes.insert(shapes.end(), {{dtype::f32, 2101, 512}, {dtype::bf16, 64001, 33}});
   for (const auto& [type, rows, cols] : shapes) {
     const outcome o = check(make_input("normal", 7, type, rows, cols, cols));
@@ -549,7 +549,8 @@ TEST_CASE("narrow rows side by side, of every width and in 16 bits, special ones
   for (int width : warp_widths()) {
     set_warp_width(width);
     for (dtype t : {dtype::f16, dtype::bf16}) {
-      for (std::int64_t n = 1; n <= 300; n += n < 140 ? 1 : 3) {
+      // Widths of one kernel for all do not tell much from one to the next.
+      for (std::int64_t n = 1; n <= 300; n += few && n >= 17 ? 13 : n < 140 ? 1 : 3) {
         const std::int64_t rows = few ? 11 : n <= 33 ? 141 : 75;  // what a block may take, and part of that
         check(make_input(n % 2 ? "special" : "mixed", 61, t, rows, n, n));
         for (std::int64_t offset : {1, 2, 7})
@@ -897,8 +898,8 @@ TEST_CASE("rows too wide for one way of holding them go another [T10 T12]", "[co
 TEST_CASE("narrow rows, more than are given a block each", "[contract][special][layout][ledger]") {
   if (!in_clusters()) return;  // others make no difference, or not between 512 and 513 rows
   constexpr std::int64_t many = 513;
-  for (dtype t : all_types) {
-    for (std::int64_t n : {1, 2, 7, 8, 9, 31, 33, 64, 100, 129, 257})
+  for (dtype t : {dtype::f32, dtype::bf16}) {
+    for (std::int64_t n : {1, 7, 8, 33, 129, 257})
       check(make_input(n % 2 ? "special" : "mixed", 71, t, many, n, n));
     check(make_input("special", 71, t, many, 65, 68), 67, 3);
     check_apart(make_input("normal", 71, t, many, 81, 81), 1, 2);
@@ -922,7 +923,7 @@ TEST_CASE("many rows as wide as a cluster holds, and wider, special ones too", "
   // Others have nothing else for them; and the simulator takes minutes: there, tests/designs_test.cpp has
   // rings of smaller chunks, and the library one of this size.
   if (!in_clusters() || test_machine().name() == "sim") return;
-  constexpr std::int64_t wide = 4 * 65536 + 40;  // in fp32, more than 65536 vectors
+  constexpr std::int64_t wide = 4 * 100000 + 40;  // in fp32, more than 100000 vectors
   check(make_input("special", 59, dtype::f32, 33, wide, wide + 3), wide + 7);
   check(make_input("mixed", 59, dtype::bf16, 32, 2 * wide, 2 * wide), -1, 3);
 }

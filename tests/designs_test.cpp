@@ -84,8 +84,8 @@ void check_stage(int kept, int parts, int threads) {
   for (const std::int64_t cols : widths(held, 2 * parts * held))
     for (const std::int64_t apart : {0, 1})
       check<T>(3, cols, cols + 1, [&](const T* x, T* y, const matrix_shape& s) {
-        const auto kernel = apart ? softmax_cluster<32, Items, Shared, rows_lie::apart, T>
-                                  : softmax_cluster<32, Items, Shared, rows_lie::alike, T>;
+        const auto kernel = apart ? softmax_cluster<32, Items, Shared, false, rows_lie::apart, T>
+                                  : softmax_cluster<32, Items, Shared, false, rows_lie::alike, T>;
         const auto blocks = static_cast<unsigned>(s.rows) * static_cast<unsigned>(parts);
         simt::launch_cluster(kernel, parts,
                              {blocks, static_cast<unsigned>(threads), static_cast<std::size_t>(kept) * 16}, x,

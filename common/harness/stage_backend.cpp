@@ -144,7 +144,7 @@ class stage_backend final : public backend {
   /// Times batches long enough for the event clock. What is not counted loads the code and warms up.
   template <class F>
   std::vector<double> measure(const std::vector<stage_call>& calls, int repeats, F&& one) {
-    constexpr double shortest_batch = 200e-6;
+    constexpr double shortest_batch = 1e-3;
     constexpr int most_rounds = 4096;
     simt::stopwatch watch;
     for (const stage_call& c : calls) one(c);

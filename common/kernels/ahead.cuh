@@ -36,18 +36,19 @@ __device__ void prefetch_rows(const T* x, const matrix_shape& s, std::int64_t fi
 /// Asks for this block's part of a row, if there is that row, in a cluster that shares it.
 template <class T>
 __device__ void prefetch_part(const T* x, const matrix_shape& s, std::int64_t row) {
-  const std::int64_t part = s.cols / simt::cluster_blocks();
-  if (threadIdx.x > 0 || row >= s.rows || part == 0) return;
-  simt::prefetch(x + row * s.ld_in + simt::cluster_rank() * part,
-                 part * static_cast<std::int64_t>(sizeof(T)));
+  if (threadIdx.x > 0 || row >= s.rows) return;
+  const int blocks = simt::cluster_blocks(), rank = simt::cluster_rank();
+  const std::int64_t part = s.cols / blocks, rest = s.cols - (blocks - 1) * part;
+  const std::int64_t elements = rank < blocks - 1 ? part : rest;
+  simt::prefetch(x + row * s.ld_in + rank * part, elements * static_cast<std::int64_t>(sizeof(T)));
 }
 
-/// Lets the next launch begin, which was launched early, in the last blocks: as many as a large GPU holds. If
-/// every block of many did so, they would begin more slowly: about 0.8 a nanosecond on an H200.
+/// Lets the next launch begin, which was launched early, in the last blocks: as many as a large GPU has room
+/// for where threads use many registers. If all did, the next launch would load while many of this one still
+/// have to, and blocks would begin more slowly.
 __device__ inline void begin_next_launch_at_the_end() {
-  constexpr unsigned threads = 132 * 2048, fewest = 64;  // no more than 32 blocks to 2048 threads
-  const std::uint64_t room = blockDim.x < fewest ? fewest : blockDim.x;
-  if ((gridDim.x - blockIdx.x) * room <= threads) simt::begin_next_launch();
+  constexpr std::uint64_t threads = 132 * 1024;
+  if ((gridDim.x - blockIdx.x) * std::uint64_t{blockDim.x} <= threads) simt::begin_next_launch();
 }
 
 }  // namespace

@@ -19,8 +19,8 @@ const exercise_info& this_exercise() {
     if (!rows_apart(c)) {
       if (vectors <= 4) return 4;
       if (vectors <= 16) return 8;
-      if (vectors <= 32) return 16;
-      if (vectors <= 128) return 32;
+      if (vectors <= (c.type == dtype::f32 ? 40 : 56)) return 16;
+      if (vectors <= (c.type == dtype::f32 ? 128 : 192)) return 32;
       if (c.type == dtype::f32 && vectors <= 256) return whole_warps(2);
     }
     return vectors > 0 ? whole_warps(most) : c.warp;

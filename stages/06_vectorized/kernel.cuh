@@ -30,10 +30,14 @@ __device__ row_layout layout_of(const T* in, std::int64_t cols) {
   // end
 }
 
-/// y[row] = softmax of x[row]. Lanes threads share a row, or the whole block if Lanes is 0. Where rows are
-/// aligned, those that lie `ahead` of a block's own are on their way to the cache meanwhile.
+/// Does a block ask for rows ahead? Where it has several, with edges, it is faster without, as measured.
+template <int Lanes, rows_lie Lie>
+constexpr bool asks = Lie == rows_lie::aligned || (Lie == rows_lie::alike && Lanes == 0);
+
+/// y[row] = softmax of x[row]. Lanes threads share a row, or the whole block if Lanes is 0. If the block asks
+/// for rows, those that lie `ahead` of its own are on their way to the cache meanwhile.
 template <int WarpSize, int Lanes, int Items, rows_lie Lie, class T>
-__global__ void __launch_bounds__(most_threads)
+__global__ void __launch_bounds__(Lanes ? 128 : most_threads)
     softmax_rows(const T* x, T* y, matrix_shape s, std::int64_t ahead) {
   constexpr int most_edges = Lie == rows_lie::aligned ? 0 : 2 * (per_vector<T> - 1);
   constexpr int edges = Lanes ? (most_edges + Lanes - 1) / Lanes : most_edges > 0;
@@ -42,9 +46,9 @@ __global__ void __launch_bounds__(most_threads)
   const int share = Lanes ? threadIdx.x / lanes : 0, lane = Lanes ? threadIdx.x % lanes : threadIdx.x;
   int turn = 0;
   std::int64_t first = std::int64_t{blockIdx.x} * shares;
-  if (Lie == rows_lie::aligned && first < ahead) prefetch_rows(x, s, first, shares);
+  if (asks<Lanes, Lie> && first < ahead) prefetch_rows(x, s, first, shares);
   simt::wait_for_last_launch();  // it may have written x
-  if constexpr (Lie == rows_lie::aligned) begin_next_launch_at_the_end();
+  if constexpr (asks<Lanes, Lie>) begin_next_launch_at_the_end();
   for (; first < s.rows; first += std::int64_t{gridDim.x} * shares, turn = 1 - turn) {
     const std::int64_t row = first + share;
     const std::int64_t cols = row < s.rows ? s.cols : 0;
@@ -53,7 +57,7 @@ __global__ void __launch_bounds__(most_threads)
     if constexpr (Lie != rows_lie::aligned) layout = layout_of(in, cols);
     row_share<T, Items, edges> mine;
     mine.load(in, layout, lane, lanes);
-    if (Lie == rows_lie::aligned && ahead > 0) prefetch_rows(x, s, first + ahead, shares);
+    if (asks<Lanes, Lie> && ahead > 0) prefetch_rows(x, s, first + ahead, shares);
     // exercise b: what this thread's exponentials have to be multiplied with, from the maximum and the sum of
     // its lanes and of the row; starts as `const float scale = 1.0f / mine.exponentials(mine.largest());`
     running r = {group_reduce<maximum, WarpSize, group>(mine.largest()), 0.0f};
@@ -79,7 +83,7 @@ void launch_rows(int threads, const T* x, T* y, const matrix_shape& s, simt::str
   const std::int64_t ahead_bytes = sizeof(T) == 2 && s.cols > 2048 ? 6 << 20 : 4 << 20;  // as measured
   simt::launch(softmax_rows<WarpSize, Lanes, Items, Lie, T>,
                simt::geometry(blocks, static_cast<unsigned>(threads), 0, queue).early(), x, y, s,
-               Lie == rows_lie::aligned ? rows_ahead<T>(s, rows, ahead_bytes) : 0);
+               asks<Lanes, Lie> ? rows_ahead<T>(s, rows, ahead_bytes) : 0);
 }
 
 /// Launches the kernel for the width of the rows.
@@ -95,9 +99,16 @@ void launch_width(const T* x, T* y, const matrix_shape& s, simt::stream queue) {
     if (vectors <= 8) return launch_rows<WarpSize, 8, 1, Lie>(128, x, y, s, queue);
     if (vectors <= 16) return launch_rows<WarpSize, 8, 2, Lie>(128, x, y, s, queue);
     if (vectors <= 32) return launch_rows<WarpSize, 16, 2, Lie>(128, x, y, s, queue);
+    if (vectors <= (sizeof(T) == 4 ? 40 : 48)) return launch_rows<WarpSize, 16, 3, Lie>(128, x, y, s, queue);
+    if (sizeof(T) == 2 && vectors <= 56) return launch_rows<WarpSize, 16, 4, Lie>(128, x, y, s, queue);
     if (vectors <= 64) return launch_rows<WarpSize, 32, 2, Lie>(128, x, y, s, queue);
-    if (vectors <= 128) return launch_rows<WarpSize, 32, 4, Lie>(WarpSize, x, y, s, queue);
+    if (vectors <= 96) return launch_rows<WarpSize, 32, 3, Lie>(64, x, y, s, queue);
+    if (vectors <= 128) return launch_rows<WarpSize, 32, 4, Lie>(64, x, y, s, queue);
     if (sizeof(T) == 4 && vectors <= 256) return launch_rows<WarpSize, 0, 2, Lie>(threads(2), x, y, s, queue);
+    if constexpr (sizeof(T) == 2) {
+      if (vectors <= 160) return launch_rows<WarpSize, 32, 5, Lie>(64, x, y, s, queue);
+      if (vectors <= 192) return launch_rows<WarpSize, 32, 6, Lie>(64, x, y, s, queue);
+    }
     // end
   }
   launch_rows<WarpSize, 0, most, Lie>(threads(most), x, y, s, queue);

@@ -28,8 +28,8 @@ __device__ row_layout layout_of(const T* in, std::int64_t cols) {
 /// y[row] = softmax of x[row], by cluster number `row`. The first vectors of the row, `kept` a block, are
 /// copied to shared memory; of the others each thread keeps Items in registers. Where that is not the whole
 /// row, threads take several trips, and load again what came before the last one, last first, as the cache
-/// keeps what was read last. The kernel for aligned rows also asks for the row `ahead` of its own.
-template <int WarpSize, int Items, bool Shared, rows_lie Lie, class T>
+/// keeps what was read last. If Asks, the cluster also asks for the row `ahead` of its own.
+template <int WarpSize, int Items, bool Shared, bool Asks, rows_lie Lie, class T>
 __global__ void __launch_bounds__(most_cluster_threads, Items == 8 ? 4 : 6)
     softmax_cluster(const T* x, T* y, matrix_shape s, int kept, std::int64_t ahead) {
   if constexpr (!simt::clusters_here) return;  // never launched there
@@ -37,11 +37,11 @@ __global__ void __launch_bounds__(most_cluster_threads, Items == 8 ? 4 : 6)
   __shared__ simt::transaction_barrier copied;
   const int threads = blockDim.x, warps = threads / WarpSize, blocks = simt::cluster_blocks();
   const int rank = simt::cluster_rank(), place = rank * threads + threadIdx.x, stride = blocks * threads;
-  if constexpr (Lie == rows_lie::aligned)
+  if constexpr (Asks)
     if (simt::cluster_id() < ahead) prefetch_part(x, s, simt::cluster_id());
   simt::wait_for_last_launch();  // it may have written x
   if constexpr (Items == items_of_few_rows) simt::begin_next_launch();  // as short as a launch
-  if constexpr (Lie == rows_lie::aligned) begin_next_launch_at_the_end();
+  if constexpr (Asks) begin_next_launch_at_the_end();
   const T* in = x + simt::cluster_id() * s.ld_in;
   T* out = y + simt::cluster_id() * s.ld_out;
   const row_layout l = layout_of(in, s.cols);
@@ -79,7 +79,7 @@ __global__ void __launch_bounds__(most_cluster_threads, Items == 8 ? 4 : 6)
     r = mine.add_to(r);
     if (l.vectors - trip <= Items * stride) break;
   }
-  if constexpr (Lie == rows_lie::aligned)
+  if constexpr (Asks)
     if (ahead > 0) prefetch_part(x, s, simt::cluster_id() + ahead);
   simt::cluster_wait();  // every block has begun, and can be sent to
   packed_share<T, Items / 4> taken;
@@ -119,11 +119,11 @@ __global__ void __launch_bounds__(most_cluster_threads, Items == 8 ? 4 : 6)
 template <int WarpSize, int Items, bool Shared, class T>
 void launch_cluster(const split_plan& plan, const T* x, T* y, const matrix_shape& s, simt::stream queue) {
   const rows_lie lie = how_rows_lie(x, y, s);
-  auto* kernel = lie == rows_lie::apart ? softmax_cluster<WarpSize, Items, Shared, rows_lie::apart, T>
-                                        : softmax_cluster<WarpSize, Items, Shared, rows_lie::alike, T>;
+  auto* kernel = lie == rows_lie::apart ? softmax_cluster<WarpSize, Items, Shared, false, rows_lie::apart, T>
+                                        : softmax_cluster<WarpSize, Items, Shared, false, rows_lie::alike, T>;
   if constexpr (Items == 8 && !Shared)
-    if (lie == rows_lie::aligned && asks_ahead(s, sizeof(T)))
-      kernel = softmax_cluster<WarpSize, Items, Shared, rows_lie::aligned, T>;
+    if (lie != rows_lie::apart && asks_ahead(s, sizeof(T)))
+      kernel = softmax_cluster<WarpSize, Items, Shared, true, rows_lie::alike, T>;
   const std::int64_t ahead = rows_ahead<T>(s, 1, 6 << 20);
   const std::int64_t most = std::numeric_limits<std::int32_t>::max() / plan.parts;
   for (std::int64_t row = 0; row < s.rows; row += most) {

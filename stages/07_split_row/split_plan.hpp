@@ -109,7 +109,7 @@ inline constexpr std::int64_t ring_chunk = ring_threads * ring_items;  // vector
 /// With clusters: rows so wide that the GPU holds few of them at a time, and few others load while a cluster
 /// exchanges and stores; and enough rows that there are some to load ahead.
 inline bool in_ring(const matrix_shape& s, std::size_t element_bytes) {
-  constexpr std::int64_t fewest_rows = 32, widest = 65536;  // vectors
+  constexpr std::int64_t fewest_rows = 32, widest = 100000;  // vectors
   return vectors_of(s, element_bytes) > widest && s.rows >= fewest_rows;
 }
 
