@@ -35,9 +35,9 @@ constexpr shape_2d few_rows[] = {{1823, 781},  {4096, 781},   {1, 1024},   {512,
                                  {64, 128256}, {128, 128256}, {1, 262144}, {132, 262144}, {1, 1048576}};
 
 struct arguments {
-  std::string device = "auto", set = "ladder", types = "f32,f16,bf16", rows, cols, lie, gpu = "h200";
+  std::string device = "auto", set = "ladder", types = "f32,f16,bf16", rows, cols, elements, lie,
+              gpu = "h200";
   int index = 0;
-  std::int64_t elements = 0;
   bool warm = false;
 };
 
@@ -56,14 +56,17 @@ std::vector<std::int64_t> numbers(const std::string& option, const std::string& 
 
 std::vector<shape_2d> shapes_of(const arguments& a, bool simulated) {
   std::vector<shape_2d> shapes;
-  const std::int64_t elements = a.elements > 0 ? a.elements : simulated ? 1 << 16 : 1 << 28;
-  const auto of_width = [&](std::int64_t cols) {
-    return shape_2d{std::max<std::int64_t>(1, elements / cols), cols};
+  const std::vector<std::int64_t> sizes = a.elements.empty()
+                                              ? std::vector<std::int64_t>{simulated ? 1 << 16 : 1 << 28}
+                                              : numbers("--elements", a.elements);
+  const auto add_width = [&](std::int64_t cols) {
+    for (const std::int64_t elements : sizes)
+      shapes.push_back({std::max<std::int64_t>(1, elements / cols), cols});
   };
   if (!a.cols.empty()) {
     const std::vector<std::int64_t> cols = numbers("--cols", a.cols);
     if (a.rows.empty()) {
-      for (std::int64_t n : cols) shapes.push_back(of_width(n));
+      for (std::int64_t n : cols) add_width(n);
       return shapes;
     }
     const std::vector<std::int64_t> rows = numbers("--rows", a.rows);
@@ -75,7 +78,7 @@ std::vector<shape_2d> shapes_of(const arguments& a, bool simulated) {
   if (!a.rows.empty()) throw usage_error("--rows needs --cols.");
   if (a.set == "ladder" || a.set == "all")
     for (std::int64_t n : widths)
-      if (!simulated || n <= elements) shapes.push_back(of_width(n));
+      if (!simulated || n <= *std::min_element(sizes.begin(), sizes.end())) add_width(n);
   if (a.set == "few-rows" || a.set == "all")
     shapes.insert(shapes.end(), std::begin(few_rows), std::end(few_rows));
   if (shapes.empty())
@@ -259,7 +262,7 @@ arguments parse(int argc, char** argv, const stage_info& stage) {
   app.add_option("--set", a.set, "ladder (one width after another), few-rows, or all (ladder)");
   app.add_option("--dtype", a.types, "Types, with commas (f32,f16,bf16)");
   app.add_option("--elements", a.elements,
-                 "Elements of the matrix where only N is given (2^28; simulator 2^16)");
+                 "Elements of the matrix where only N is given, with commas (2^28; simulator 2^16)");
   app.add_option("--rows", a.rows, "M, with commas, in place of a set");
   app.add_option("--cols", a.cols, "N, with commas, in place of a set");
   app.add_flag("--warm", a.warm, "Time on one set of buffers: the cache may serve what fits");

@@ -2,6 +2,7 @@
 """Runs every benchmark program that was built, one after another, and writes one JSON file for each.
 
     bench/run.py --bin build/bin --out build/report
+    bench/run.py --bin build/bin --out build/report --study between,narrow,sizes    more about stages 06 and 07
 
 On a GPU: all stages, cuDNN and PyTorch where they are installed, the warp tuner of stage 04, and the broken timing rules. Without
 one: the simulator's counts, no times. Prints the files it wrote on standard output, one a line, and progress with the time left on
@@ -21,6 +22,16 @@ import records
 from records import ROOT
 
 LIES = "allocate,cold,l2,nosync,zeros"
+# What is measured beside the ladder, into folders of their own: a study -> a stage -> what its program is told.
+SOME, WIDE = "2047,2501,3001,4097,5001,6001,7001,10001,12001,14001,16001,17001,20001,24577,28001", "66001,80000,100001,200001"
+ELEMENTS = ",".join(str(1 << power) for power in (24, 26, 28, 30))
+STUDIES = {
+    "narrow": {"06": ["--cols", "9,17,25,33,36,49,63,65,81,97,100,113,127,129,150,191,225,239,255"]},
+    "between": {"06": ["--cols", f"261,300,385,520,600,641,1032,1101,1300,1501,{SOME}"],
+                "07": ["--cols", f"{SOME},33001,40001,{WIDE},300000,400000,600000,800000"]},
+    "sizes": {"06": ["--cols", "1024,8192", "--elements", ELEMENTS], "07": ["--cols", "65536,1048576", "--elements", ELEMENTS]},
+}
+STUDY_REPETITIONS = 11
 TUNED_WIDTHS = (32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768)
 
 
@@ -140,6 +151,56 @@ def tune(programs, device, target, elements, progress):
     return True
 
 
+def make_folder(folder):
+    """Stops where nothing can be written."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / ".writable").touch()
+        (folder / ".writable").unlink()
+    except OSError as problem:
+        stop(2, f"cannot write to {folder}: {problem.strerror}.")
+
+
+def studied(args, programs, out):
+    """(command, file) of each stage of the studies."""
+    tasks = []
+    for study in args.study.split(","):
+        if study not in STUDIES:
+            stop(2, f"--study {study} is not known: use {', '.join(STUDIES)}, with commas.")
+        for number, options in STUDIES[study].items():
+            program = programs / f"bench-{number}"
+            if not program.is_file():
+                stop(2, f"there is no bench-{number} in {programs}: run cmake --build build.")
+            command = [str(program.resolve()), "--device", args.device, "--dtype", args.dtype, *options]
+            target = out.with_name(f"{out.name}-{study}") / f"bench-{number}.json"
+            tasks.append(([*command, f"--benchmark_repetitions={STUDY_REPETITIONS}"], target))
+    return tasks
+
+
+def tasks_of(args, programs, out):
+    """Is there a GPU, and (command, file) of everything that is asked for."""
+    numbers = args.stages.split(",") if args.stages else ["[0-9][0-9]"]
+    found = sorted(p for n in numbers for p in programs.glob(f"bench-{n}"))
+    if not found:
+        stop(2, f"there is no benchmark program in {programs}: run make report, or cmake --build build.")
+    tasks = studied(args, programs, out) if args.study else []
+    gpu = on_a_gpu(programs, args.device)
+    if args.study and not gpu:
+        stop(2, "--study needs a GPU: the simulator takes no times.")
+    if not args.study:
+        if gpu and not args.no_peers:
+            found += sorted(programs.glob("bench-cudnn-*"))
+        shapes = ["--cols", "32,128,781,1024,4096,32768,262144"] if args.quick else ["--set", "all" if gpu else "ladder"]
+        tasks = [([str(p.resolve()), "--device", args.device, "--dtype", args.dtype, *shapes], out / f"{p.name}.json") for p in found]
+        liar = programs / "bench-04"  # a fast kernel, and matrices that fit the cache: there a lie is large
+        if gpu and liar.is_file():
+            lie = [str(liar.resolve()), "--device", args.device, "--dtype", "f32", "--rows", "4096", "--cols", "1024", "--lie", LIES]
+            tasks.append((lie, out / "lies.json"))
+    for folder in sorted({target.parent for _, target in tasks}):
+        make_folder(folder)
+    return gpu, tasks
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bin", default="build/bin", help="folder of the programs")
@@ -148,31 +209,16 @@ def main():
     parser.add_argument("--stages", default="", help="such as 02,03; all that are built if left out")
     parser.add_argument("--dtype", default="f32,bf16", help="f16 too with f32,f16,bf16; it behaves as bf16 does")
     parser.add_argument("--quick", action="store_true", help="seven widths in place of eighteen, and no few-row shapes")
+    parser.add_argument("--study", default="", help="measure only these, on a GPU: narrow (widths up to 255), between (widths between those of "
+                        "the ladder), sizes (matrices of 2^24 to 2^30 elements); each is written into a folder of its own, OUT-STUDY")
     parser.add_argument("--no-peers", action="store_true", help="leave out cuDNN, PyTorch and Triton")
     parser.add_argument("--python", default="python3", help="the Python that has PyTorch, for the peers")
     args = parser.parse_args()
     programs, out = Path(args.bin), Path(args.out)
-    numbers = args.stages.split(",") if args.stages else ["[0-9][0-9]"]
-    found = sorted(p for n in numbers for p in programs.glob(f"bench-{n}"))
-    if not found:
-        stop(2, f"there is no benchmark program in {programs}: run make report, or cmake --build build.")
-    gpu = on_a_gpu(programs, args.device)
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        (out / ".writable").touch()
-        (out / ".writable").unlink()
-    except OSError as problem:
-        stop(2, f"cannot write to {out}: {problem.strerror}.")
-    if gpu and not args.no_peers:
-        found += sorted(programs.glob("bench-cudnn-*"))
-    shapes = ["--cols", "32,128,781,1024,4096,32768,262144"] if args.quick else ["--set", "all" if gpu else "ladder"]
-    tasks = [([str(p.resolve()), "--device", args.device, "--dtype", args.dtype, *shapes], out / f"{p.name}.json") for p in found]
-    liar = programs / "bench-04"  # a fast kernel, and matrices that fit the cache: there a lie is large
-    if gpu and liar.is_file():
-        lie = [str(liar.resolve()), "--device", args.device, "--dtype", "f32", "--rows", "4096", "--cols", "1024", "--lie", LIES]
-        tasks.append((lie, out / "lies.json"))
-    tuner = (programs / "stage-04").is_file()
-    peers = gpu and not args.no_peers and shutil.which(args.python)
+    gpu, tasks = tasks_of(args, programs, out)
+    whole = not args.study
+    tuner = whole and (programs / "stage-04").is_file()
+    peers = whole and gpu and not args.no_peers and shutil.which(args.python)
     progress = Progress(sum(points_of(command) for command, _ in tasks) + (len(TUNED_WIDTHS) if tuner else 0))
     written, code = [], 0
     for command, target in tasks:
@@ -181,7 +227,8 @@ def main():
             written.append(target)
             if wrong_results(target):
                 code = 1
-        progress.finish(f"{target.name}: {'interrupted' if status == 130 else 'done' if status == 0 else f'exit code {status}'}")
+        name = f"{target.parent.name}/{target.name}" if args.study else target.name
+        progress.finish(f"{name}: {'interrupted' if status == 130 else 'done' if status == 0 else f'exit code {status}'}")
         if status == 130:
             code = 130
             break

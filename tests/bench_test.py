@@ -85,6 +85,10 @@ class Programs(Folder):
         data = self.measure("bench-02", "--dtype", "f32,f16,bf16", "--rows", "1024", "--cols", "4096")
         self.assertEqual([e["bytes_per_call"] for e in data["benchmarks"]], [33554432, 16777216, 16777216])
 
+    def test_every_width_in_every_size(self):
+        data = self.measure("bench-02", "--dtype", "f32", "--cols", "8,64", "--elements", "32,256")
+        self.assertEqual([(e["rows"], e["cols"]) for e in data["benchmarks"]], [(4, 8), (32, 8), (1, 64), (4, 64)])
+
     def test_neither_time_nor_locale_changes_a_number(self):
         locale = {"LC_ALL": "de_DE.UTF-8", "LANG": "de_DE.UTF-8"}
         if call(["sh", "-c", f"localedef -i de_DE -f UTF-8 {self.folder}/de_DE.UTF-8"]).returncode == 0:
@@ -112,6 +116,7 @@ class Programs(Folder):
                            (("--rows", "4"), "--rows needs --cols"),
                            (("--rows", "1,2,3", "--cols", "1,2"), "--rows and --cols go in pairs"),
                            (("--cols", "0"), "--cols 0 is no list of whole numbers"),
+                           (("--cols", "8", "--elements", "1,x"), "--elements 1,x is no list of whole numbers"),
                            (("--nonsense",), "--nonsense is no option")):
             with self.subTest(args):
                 device = () if "--device" in args else ("--device", "sim")
@@ -146,6 +151,35 @@ class Scripts(Folder):
         (self.folder / "out").write_text("a file, and no folder")
         place = self.bin_with(bench_02="bench-02", stage_00="stage-00")
         self.one_sentence(call(self.run_all(place)), 2, "^run: cannot write to .*out: File exists")
+
+    def test_studies_have_folders_of_their_own(self):
+        """Programs that say they run on a GPU stand for those that do."""
+        place = self.bin_with()
+        def write(name, text):
+            (place / name).write_text(f"#!/bin/sh\n{text}\n")
+            (place / name).chmod(0o755)
+        write("stage-00", """echo '{"device": {"simulated": false}}'""")
+        for number in ("06", "07"):
+            write(f"bench-{number}", f"""echo "$@" >> {self.folder}/told-{number}
+for a; do case $a in --benchmark_out*|--benchmark_list*) kept="$kept $a";; esac; done
+exec {BIN}/bench-{number} --device sim --dtype f32 --rows 2 --cols 40 $kept""")
+        r = call(self.run_all(place, "--study", "narrow,between", "--dtype", "f32"))
+        self.assertEqual(r.returncode, 0, r.stderr)
+        files = [Path(line).relative_to(self.folder) for line in r.stdout.splitlines()]
+        self.assertEqual([str(f) for f in files], ["out-narrow/bench-06.json", "out-between/bench-06.json", "out-between/bench-07.json"])
+        for f in files:
+            self.assertTrue(strict((self.folder / f).read_text())["benchmarks"])
+        self.assertFalse((self.folder / "out").exists())
+        told = (self.folder / "told-07").read_text()
+        self.assertIn("--dtype f32 --cols 2047,", told)
+        self.assertIn("--benchmark_repetitions=11", told)
+
+    def test_studies_that_cannot_be(self):
+        place = self.bin_with(bench_06="bench-06", stage_00="stage-00")
+        self.one_sentence(call(self.run_all(place, "--study", "x")), 2, "^run: --study x is not known: use narrow, between, sizes")
+        self.one_sentence(call(self.run_all(place, "--study", "between")), 2, "^run: there is no bench-07 in .*")
+        self.one_sentence(call(self.run_all(place, "--study", "narrow")), 2, "^run: --study needs a GPU: the simulator takes no times")
+        self.assertEqual(list(self.folder.glob("out*")), [])
 
     def test_interrupted_runs_keep_what_is_finished(self):
         place = self.bin_with(bench_02="bench-02", bench_09="bench-00", stage_00="stage-00")

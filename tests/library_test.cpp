@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <map>
 #include <memory>
 #include <random>
 #include <set>
@@ -12,6 +13,7 @@
 #include "catch.hpp"
 #include "harness/backend.hpp"
 #include "harness/stage_info.hpp"
+#include "library/measured.hpp"
 #include "numerics/input.hpp"
 #include "numerics/verify.hpp"
 #include "simt/sim/control.hpp"
@@ -265,6 +267,31 @@ TEST_CASE("a plan names the launches, and makes none", "[library]") {
       CHECK(simt::records()[i].instance == plan.launches[i].kernel);
       CHECK(simt::records()[i].grid == plan.launches[i].blocks);
       CHECK(simt::records()[i].block == static_cast<unsigned>(plan.launches[i].threads));
+    }
+  }
+}
+
+TEST_CASE("between two measured widths, the wider one decides", "[library]") {
+  if (on_gpu()) return;  // one without clusters follows a rule
+  const simulated_clusters simulated(16);
+  const auto* const x = reinterpret_cast<const void*>(std::uintptr_t{1} << 44);  // no launch is made
+  const auto* const y = reinterpret_cast<const void*>(std::uintptr_t{1} << 45);
+  for (const dtype type : {dtype::f32, dtype::bf16}) {
+    std::map<std::int64_t, const library::measured_choice*> by_width;
+    for (const auto& m : library::measured_sm_90)
+      if (m.four_bytes == (type == dtype::f32) && m.rows * m.cols > 1 << 27) by_width[m.cols] = &m;
+    REQUIRE(by_width.size() > 10);
+    const library::measured_choice* narrower = nullptr;
+    for (const auto& [width, measured] : by_width) {
+      const auto stage_at = [&](std::int64_t cols) {
+        return plan_softmax(x, y, {measured->rows, cols, cols, cols, type}).stage;
+      };
+      const std::string stage = "0" + std::to_string(measured->stage);
+      INFO(name_of(type) << ", up to " << width << " columns");
+      CHECK(stage_at(width) == stage);
+      CHECK(stage_at(width - 1) == stage);
+      if (narrower) CHECK(stage_at(narrower->cols + 1) == stage);
+      narrower = measured;
     }
   }
 }

@@ -44,12 +44,11 @@ __global__ void __launch_bounds__(Lanes ? 128 : most_threads)
   constexpr int group = Lanes ? Lanes : WarpSize;
   const int lanes = Lanes ? Lanes : static_cast<int>(blockDim.x), shares = Lanes ? blockDim.x / Lanes : 1;
   const int share = Lanes ? threadIdx.x / lanes : 0, lane = Lanes ? threadIdx.x % lanes : threadIdx.x;
-  int turn = 0;
   std::int64_t first = std::int64_t{blockIdx.x} * shares;
   if (asks<Lanes, Lie> && first < ahead) prefetch_rows(x, s, first, shares);
   simt::wait_for_last_launch();  // it may have written x
   if constexpr (asks<Lanes, Lie>) begin_next_launch_at_the_end();
-  for (; first < s.rows; first += std::int64_t{gridDim.x} * shares, turn = 1 - turn) {
+  for (int turn = 0; first < s.rows; first += std::int64_t{gridDim.x} * shares, turn = 1 - turn) {
     const std::int64_t row = first + share;
     const std::int64_t cols = row < s.rows ? s.cols : 0;
     const T* in = x + row * s.ld_in;
@@ -118,8 +117,7 @@ void launch_width(const T* x, T* y, const matrix_shape& s, simt::stream queue) {
 template <int WarpSize, class T>
 void softmax(const T* x, T* y, float*, const matrix_shape& s, simt::stream queue) {
   if (s.rows == 0 || s.cols == 0) return;
-  constexpr std::int64_t most_vectors = most_threads * (held_values / per_vector<T>);
-  if (most_vectors < s.cols / per_vector<T>)
+  if (most_threads * (held_values / per_vector<T>) < s.cols / per_vector<T>)
     throw simt::error("no block holds a row of " + std::to_string(s.cols) + " columns: use stage 07.");
   const rows_lie lie = how_rows_lie(x, y, s);
   if constexpr (sizeof(T) == 2)
