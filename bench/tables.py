@@ -449,8 +449,7 @@ def tables():
         result[ROOT / "stages/06_vectorized/README.md", "ahead"] = ahead_table()
     if load(f"{NARROW}/bench-06.json"):
         result[ROOT / "stages/06_vectorized/README.md", "narrow"] = narrow_table()
-    if load(f"{BETWEEN}/bench-06.json"):
-        result[ROOT / "stages/07_split_row/README.md", "between"] = between_table()
+    result[ROOT / "stages/07_split_row/README.md", "between"] = between_table() if load(f"{BETWEEN}/bench-06.json") else NOT_YET
     if load("h200_limits.json"):
         result[ROOT / "stages/07_split_row/README.md", "limits"] = limits_table()
     if load(f"{SIZES}/bench-06.json"):

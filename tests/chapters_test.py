@@ -23,7 +23,7 @@ DOCUMENTS = sorted(p for p in ROOT.glob("**/*.md") if "build" not in p.relative_
 PARTS = ["The idea", "The bytes", "The kernel", "What changed", "Measured", "The profile", "Pitfalls", "Exercise", "Quiz"]
 LONGEST_KERNEL = 131  # about 120 and a little, for the widths of stage 06; and the two marks of a quotation
 LARGEST_STEP = 65  # lines added, or lines removed
-LARGER_STEPS = {"06_vectorized": 95, "07_split_row": 85}  # kernels that share little more with the one before than their form
+LARGER_STEPS = {"06_vectorized": 102, "07_split_row": 85}  # kernels that share little more with the one before than their form
 
 
 def program(stage_folder):

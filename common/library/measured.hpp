@@ -1,6 +1,6 @@
 #pragma once
 // The faster of stages 06 and 07 at the shapes that were measured on an NVIDIA H200.
-// Written by bench/dispatch.py from bench/results/h200; do not edit.
+// Written by bench/dispatch.py from bench/results/h200 and h200-between; do not edit.
 #include <cstdint>
 
 namespace softmax::library {

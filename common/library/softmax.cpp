@@ -51,7 +51,7 @@ struct choice {
 /// alike: a block a row, or several. Wider shapes go first: where a row is a little wider than what blocks
 /// hold well, as powers of two often are, it is like a wider one to them.
 int nearest_measured(const softmax_problem& p) {
-  // Shapes are as far apart as the ratios of their rows and columns.
+  // Shapes are as far apart as the ratios of their rows and columns, those of the columns squared.
   const auto ratio = [](std::int64_t a, std::int64_t b) {
     return a > b ? static_cast<double>(a) / static_cast<double>(b)
                  : static_cast<double>(b) / static_cast<double>(a);
@@ -64,8 +64,8 @@ int nearest_measured(const softmax_problem& p) {
   for (const library::measured_choice& m : library::measured_sm_90) {
     if (m.four_bytes != (p.type == dtype::f32)) continue;
     if (lone != for_lone_blocks({m.rows, m.cols, m.cols, m.cols}, size)) continue;
-    const double apart =
-        ratio(p.rows, m.rows) * ratio(p.cols, m.cols) * (m.cols < p.cols ? behind_all_wider : 1);
+    const double wider = ratio(p.cols, m.cols);
+    const double apart = ratio(p.rows, m.rows) * wider * wider * (m.cols < p.cols ? behind_all_wider : 1);
     if (apart < nearest) {
       nearest = apart;
       stage = m.stage;
