@@ -351,6 +351,24 @@ __global__ void asks_for(const float* in, std::int64_t bytes) {
   if (threadIdx.x == 0) simt::prefetch(in, bytes);  // FAULT asks_for
 }
 
+/// When a kernel that may begin early waits for the launch before.
+enum class order { waits, begins_next_first, one_waits, reads_first, never, counts_first, does_nothing };
+
+__global__ void adds_one(const float* in, float* out, unsigned* count, order when) {
+  if (when == order::does_nothing) return;
+  if (when == order::counts_first) simt::fetch_increment(count);  // FAULT counts_ahead
+  if (when == order::begins_next_first) simt::begin_next_launch();
+  if (when == order::waits || when == order::begins_next_first) simt::wait_for_last_launch();
+  if (when == order::one_waits) {
+    if (threadIdx.x == 0) simt::wait_for_last_launch();
+    __syncthreads();
+  }
+  const float value = in[threadIdx.x];  // FAULT reads_ahead
+  if (when == order::reads_first) simt::wait_for_last_launch();
+  simt::begin_next_launch();
+  out[threadIdx.x] = value + 1.0f;  // FAULT writes_ahead
+}
+
 __global__ void copies_to_past_the_end(const float* in) {
   auto* chunk = simt::dynamic_shared<float>();
   __shared__ simt::transaction_barrier full;
@@ -517,6 +535,67 @@ TEST_CASE("messages carry their own barrier", "[clusters]") {
     for (int n = 0; n < rounds; ++n)
       for (int k = 0; k < blocks; ++k) want += static_cast<float>(b / blocks * blocks + k + n);
     CHECK(got[b] == want);
+  }
+}
+
+TEST_CASE("a launch that begins early waits for the one before it", "[early]") {
+  const settings_guard guard(32, most);
+  const std::vector<float> start(64, 1.0f);
+  const memory<float> x(start), a(start), b(start), c(start);
+  const memory<unsigned> count(std::vector<unsigned>{0});
+  const simt::geometry plain(1, 64);
+  const auto add = [&](const simt::geometry& g, const memory<float>& in, const memory<float>& out,
+                       order when) {
+    simt::launch(adds_one, g, static_cast<const float*>(in.get()), out.get(), count.get(), when);
+  };
+  const auto early = [&](const memory<float>& in, const memory<float>& out, order when) {
+    add(plain.early(), in, out, when);
+  };
+  const auto refused = [&](const char* line, const char* says, const memory<float>& in,
+                           const memory<float>& out, order when) {
+    const simt::fault f = fault_of([&] { early(in, out, when); });
+    check_fault(f, simt::fault_kind::race, "adds_one", line);
+    CHECK_THAT(f.what(), Catch::Matchers::Contains(says));
+  };
+  const char* const not_ended = "written by the launch before, which may not have ended";
+  SECTION("what it reads and writes") {
+    early(x, a, order::waits);
+    refused("reads_ahead", not_ended, a, b, order::never);
+    early(x, a, order::waits);
+    refused("reads_ahead", not_ended, a, b, order::reads_first);
+    early(x, a, order::waits);
+    early(a, b, order::one_waits);
+    early(b, c, order::waits);
+    CHECK(c.fetch() == std::vector<float>(64, 4.0f));
+    early(x, a, order::waits);
+    early(c, b, order::reads_first);  // what was written before the launch before
+    refused("writes_ahead", "which the launch before may still use", x, b, order::never);
+    refused("counts_ahead", "that the launch before may still use", x, b, order::counts_first);
+  }
+  SECTION("launches that do not begin early") {
+    early(x, a, order::waits);
+    add(plain, a, b, order::never);
+    early(x, a, order::waits);
+    simt::synchronize();
+    early(a, b, order::reads_first);
+  }
+  SECTION("a launch that lets the next one begin, and has not waited") {
+    early(x, a, order::waits);
+    early(x, b, order::waits);
+    early(a, c, order::reads_first);
+    const order open = GENERATE(order::begins_next_first, order::does_nothing);
+    early(x, a, order::waits);
+    early(x, b, open);
+    refused("reads_ahead", not_ended, a, c, order::reads_first);
+  }
+  SECTION("many launches") {
+    for (int n = 0; n < 600; ++n) {
+      early(c, n % 2 ? a : b, order::reads_first);
+      if (n % 100 == 99 || (n > 245 && n < 260)) {
+        refused("reads_ahead", not_ended, n % 2 ? a : b, c, order::never);
+        early(c, n % 2 ? a : b, order::reads_first);
+      }
+    }
   }
 }
 

@@ -6,7 +6,7 @@
 /// will be loaded (cp.async.bulk.prefetch); and the wait of a launch that begins early, for the one before
 /// it. Source: PTX ISA 8.5; from CUDA 12.1 on. Older GPUs and AMD's have nothing like it; there, what uses it
 /// compiles and is never launched, but for that wait and the prefetch, which do nothing. In the simulator
-/// these two do nothing either, but that a prefetch of what is no buffer is found.
+/// these two move nothing either, but a prefetch of what is no buffer is found, and a wait that is missing.
 #include <cstdint>
 
 #if defined(SIMT_BACKEND_CUDA)
@@ -169,11 +169,13 @@ void send_pair(void* p, transaction_barrier& barrier, int rank, float a, float b
 /// The first half of a cluster's barrier, as cluster_arrive(), but it orders no memory accesses.
 void cluster_arrive_relaxed(const char* file = __builtin_FILE(), int line = __builtin_LINE());
 
-/// Where the next launch was begun early: it may begin as soon as every block of this one has come here. Does
-/// nothing here, where one launch runs after another.
-inline void begin_next_launch() {}
-/// Waits until the launch before has ended, and what it stored can be read.
-inline void wait_for_last_launch() {}
+/// Where the next launch was begun early: it may begin as soon as every block of this one has come here. One
+/// launch runs after another here; but if a block comes here before it has waited itself, what it would have
+/// waited for counts as under way for the next launch, too.
+void begin_next_launch();
+/// Waits until the launch before has ended, and what it stored can be read. Holds for the thread, and for the
+/// whole block behind its next __syncthreads().
+void wait_for_last_launch();
 
 }  // namespace sim
 }  // namespace simt

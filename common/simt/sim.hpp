@@ -118,7 +118,7 @@ status copy_on_device(void* to, const void* from, std::size_t bytes, stream queu
 status zero(void* p, std::size_t bytes, stream queue);
 /// Fills memory with 0xff, which is a NaN in every dtype, and forgets that it was ever written.
 status poison(void* p, std::size_t bytes);
-inline status synchronize() { return success; }
+status synchronize();
 
 /// Grid, block and dynamic shared memory of a launch, and the line that asked for it.
 struct geometry {
@@ -128,11 +128,18 @@ struct geometry {
   stream queue;
   const char* file;
   int line;
+  bool begins_early = false;  ///< see early()
   geometry(dim3 grid, dim3 block, std::size_t shared_bytes = 0, stream queue = nullptr,
            const char* file = __builtin_FILE(), int line = __builtin_LINE())
       : grid(grid), block(block), shared_bytes(shared_bytes), queue(queue), file(file), line(line) {}
-  /// The same launch, which may begin before the one before it in the stream has ended; not here.
-  geometry early() const { return *this; }
+  /// The same launch, which may begin before the one before it in the stream has ended. Here it does not, but
+  /// a kernel that relies on that is found: each block calls wait_for_last_launch() before it reads what that
+  /// one wrote, and before it writes.
+  geometry early() const {
+    geometry g = *this;
+    g.begins_early = true;
+    return g;
+  }
 };
 
 /// "row_max<32, float>"

@@ -308,6 +308,8 @@ std::pair<std::string, std::string> explain_fault(const simt::fault& f) {
         return {"missing-barrier", "shared memory is read before it is written"};
       return {"reads-unwritten", detail.substr(detail.find(" of ") + 4)};
     case simt::fault_kind::race:
+      if (text.find("this one begins early") != std::string::npos)
+        return {"race", "a place that the launch before may still use; nothing waits for it"};
       if (text.find("shared memory") == std::string::npos &&
           text.find("blocks of a launch") == std::string::npos)
         return {"race", "two threads of a block share a place of x or y"};

@@ -170,6 +170,9 @@ double as_number(std::uint64_t bits, value_kind type) {
   return static_cast<double>(bits);
 }
 
+constexpr const char* wait_advice =
+    "call simt::wait_for_last_launch() before it, in every thread or ahead of a __syncthreads()";
+
 bool all_set(const unsigned char* flags, unsigned count) {
   for (unsigned i = 0; i < count; ++i)
     if (!flags[i]) return false;
@@ -306,6 +309,7 @@ unsigned char* worker::stack_of(const lane& l) const { return stack_number(stack
 void worker::begin(const launch_job& j) {
   job = &j;
   totals = {};
+  left_under_way = false;
   statements.clear();
   extents.clear();
   loaded_before_ = 0;
@@ -431,6 +435,8 @@ void worker::trace(warp& w) {
 void worker::order_block() {
   ++meetings_;
   for (warp& w : warps_) release(w);
+  if (waited_)
+    for (lane& l : lanes_) l.ahead = false;
   recent_accesses_.forget();
   totals.loaded_at_once = std::max(totals.loaded_at_once, totals.global_load.bytes - loaded_before_);
   loaded_before_ = totals.global_load.bytes;
@@ -438,6 +444,7 @@ void worker::order_block() {
 
 /// The block has run to its end.
 void worker::finish_block() {
+  left_under_way = left_under_way || (job->begins_early && !waited_);
   condense(block_extents_);
   extents.insert(extents.end(), block_extents_.begin(), block_extents_.end());
   if (job->by_line) {
@@ -565,7 +572,9 @@ void worker::prepare_block() {
   for (int t = 0; t < threads; ++t) {
     lanes_[t].state = lane_state::ready;
     lanes_[t].cluster_arrivals = 0;
+    lanes_[t].ahead = job->begins_early;
   }
+  waited_ = false;
   fault_.reset();
   unwritten_.reset();
   block_extents_.clear();
@@ -654,6 +663,13 @@ void worker::access(const void* pc, std::uintptr_t address, unsigned size, bool 
 /// Neither counted nor held against other accesses: blocks that count in one word are no race.
 unsigned worker::fetch_increment(const void* pc, unsigned* p, const char* file, int line) {
   const auto address = reinterpret_cast<std::uintptr_t>(p);
+  if (job->check && current->ahead)
+    fail({.kind = fault_kind::race,
+          .block = block_,
+          .thread = current->linear,
+          .site = {file, line},
+          .text = "counts in a word that the launch before may still use: this one begins early",
+          .next = wait_advice});
   if (job->check && (written_flags(address, 1) || !check_global(pc, address, sizeof *p, false)))
     fail({.kind = fault_kind::host_memory,
           .site = {file, line},
@@ -708,8 +724,20 @@ bool worker::check_global(const void* pc, std::uintptr_t address, unsigned size,
     fail(fault_here(fault_kind::misaligned,
                     "byte " + std::to_string(offset) + " of " + region_text(*r) + misaligned_text(size),
                     misaligned_advice));
+  if (current->ahead) {  // of the launch before
+    const unsigned char* marks_there = r->written + offset;
+    const auto under_way = [&](unsigned char mark) { return job->under_way[mark]; };
+    if (write || std::any_of(marks_there, marks_there + size, under_way))
+      fail(
+          fault_here(fault_kind::race,
+                     "byte " + std::to_string(offset) + " of " + region_text(*r) +
+                         (write ? ", which the launch before may still use: this one begins early"
+                                : ", written by the launch before, which may not have ended: this one begins "
+                                  "early"),
+                     wait_advice));
+  }
   if (write)
-    std::memset(r->written + offset, 1, size);
+    std::memset(r->written + offset, job->mark, size);
   else if (!unwritten_ && !all_set(r->written + offset, size))
     unwritten_ =
         fault_here(fault_kind::uninitialised,
@@ -898,9 +926,15 @@ void run_grid(const void* kernel, const geometry& g, int cluster_blocks,
                                describe(status::invalid_configuration),
                            advice(status::invalid_configuration), g.file, g.line));
   const settings& s = configuration();
-  const launch_job job{kernel,    invoke,         arguments,     argument_bytes, g.grid,
-                       g.block,   g.shared_bytes, s.warp_size,   s.check,        kernel_name(kernel),
-                       s.by_line, s.trace,        cluster_blocks};
+  const launch_job job{kernel,         invoke,
+                       arguments,      argument_bytes,
+                       g.grid,         g.block,
+                       g.shared_bytes, s.warp_size,
+                       s.check,        kernel_name(kernel),
+                       s.by_line,      s.trace,
+                       cluster_blocks, marks.next(),
+                       g.begins_early, g.begins_early ? marks.under_way : std::bitset<256>()};
+  marks.all_ended();
   const std::uint64_t blocks = std::uint64_t{g.grid.x} * g.grid.y * g.grid.z;
   const std::uint64_t wanted = s.workers > 0 ? s.workers : std::max(1u, std::thread::hardware_concurrency());
   // Each stack and its guard are two mappings, and Linux gives a process 65530 of them by default.
@@ -997,6 +1031,9 @@ void run_grid(const void* kernel, const geometry& g, int cluster_blocks,
   if (const auto race = find_conflict(touched)) fault = race_of_blocks(*race, job);
   if (fault) throw explain(*fault, job);
 
+  const bool left = std::any_of(ran.begin(), ran.end(), [](const worker* w) { return w->left_under_way; });
+  if (left) marks.under_way = job.under_way;
+  marks.under_way.set(job.mark);
   for (const worker* w : ran) {
     const launch_record& t = w->totals;
     record.global_load += t.global_load;
@@ -1028,6 +1065,14 @@ void run_grid(const void* kernel, const geometry& g, int cluster_blocks,
 unsigned fetch_increment(unsigned* p, const char* file, int line) {
   const inside_simulator inside;
   return inside.w.fetch_increment(__builtin_return_address(0), p, file, line);
+}
+void begin_next_launch() {
+  const inside_simulator inside;
+  inside.w.begin_next_launch();
+}
+void wait_for_last_launch() {
+  const inside_simulator inside;
+  inside.w.wait_for_last_launch();
 }
 void block_barrier(const char* file, int line) {
   const inside_simulator inside;

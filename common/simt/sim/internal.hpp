@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <bitset>
 #include <boost/context/fiber.hpp>
 #include <boost/context/preallocated.hpp>
 #include <condition_variable>
@@ -43,7 +44,8 @@ struct buffer_region {
   std::uintptr_t begin = 0;
   std::size_t bytes = 0;
   std::size_t mapped_bytes = 0;  // bytes rounded up to pages
-  unsigned char* written = nullptr;  // one byte a data byte: has it ever been written?
+  // One byte a data byte: 0 if it was never written, else by which launch (launch_marks), or 1.
+  unsigned char* written = nullptr;
   bool alive = true;
   std::string name;
   std::string description;
@@ -183,10 +185,10 @@ struct fault_info {
   space where = space::global;
   std::string text;  // the part of the report that only the finder can tell
   std::string next;  // what to change
-  // Races: the other access.
+  // Races within a launch: the other access.
   std::uint64_t other_block = 0;
   int other_thread = 0;
-  const void* other_pc = nullptr;
+  const void* other_pc = nullptr;  // nullptr: of a launch before, and not known
   bool other_write = false;
 };
 /// An access, as far as a report of it needs.
@@ -214,6 +216,7 @@ struct lane {
   const transaction_barrier* awaited = nullptr;  // at_transaction_barrier: what it waits for
   unsigned parity = 0;  // likewise: of the phase
   unsigned cluster_arrivals = 0;  // at the barrier of the cluster
+  bool ahead = false;  // of the launch before, for which it has not waited yet
   stack_switch stack;
 };
 
@@ -233,6 +236,18 @@ struct warp {
 };
 
 /// A launch as all workers see it.
+/// Who wrote a byte of global memory, in a byte: 1 is the host, or a launch that has ended long ago; a later
+/// one has a mark of its own.
+struct launch_marks {
+  unsigned char last = 1;
+  std::bitset<256> under_way;  // of launches that may still run when the next one begins early
+  /// A mark for the next launch. Where none is left, what ended launches wrote becomes the host's.
+  unsigned char next();
+  /// The host, or the stream, has waited for all launches.
+  void all_ended() { under_way.reset(); }
+};
+extern launch_marks marks;
+
 struct launch_job {
   const void* kernel = nullptr;
   void (*invoke)(const void*, const void*) = nullptr;
@@ -246,6 +261,9 @@ struct launch_job {
   bool by_line = false;
   std::vector<traced_row> trace;
   int cluster_blocks = 1;
+  unsigned char mark = 1;
+  bool begins_early = false;
+  std::bitset<256> under_way;  // marks of launches that may not have ended when this one begins
 
   int threads() const { return static_cast<int>(block.x * block.y * block.z); }  // of a block
 };
@@ -386,6 +404,13 @@ class worker {
   void copy_chunk(const void* pc, void* to, const void* from, int bytes, const transaction_barrier& b,
                   const char* file, int line);
   void prefetch(const void* from, std::int64_t bytes, const char* file, int line);
+  void begin_next_launch() { left_under_way = left_under_way || current->ahead; }
+  void wait_for_last_launch() {
+    current->ahead = false;
+    waited_ = true;
+  }
+  /// A block let the next launch begin, or ended, and had not waited for the launch before.
+  bool left_under_way = false;
   void store_pair(const void* pc, void* p, int rank, float a, float b);
   void send_pair(const void* pc, void* p, const transaction_barrier& barrier, int rank, float a, float b,
                  const char* file, int line);
@@ -456,6 +481,7 @@ class worker {
   // A read of what nobody has written. Perhaps somebody writes it before the next barrier: then it is a race.
   std::optional<fault_info> unwritten_;
   bool completed_ = true;
+  bool waited_ = false;  // for the launch before: some thread of the block
   std::uint64_t block_ = 0;
   std::uint64_t clock_ = 0;  // meetings of warps and blocks so far
   block_accesses recent_accesses_;

@@ -60,6 +60,20 @@ void forget(buffer_region* r) {
 
 }  // namespace
 
+launch_marks marks;
+
+unsigned char launch_marks::next() {
+  if (last < 255) return ++last;
+  constexpr unsigned char still_under_way = 2;
+  for (const auto& r : regions()) {
+    if (!r->alive) continue;
+    for (std::size_t i = 0; i < r->bytes; ++i)
+      if (unsigned char& mark = r->written[i]; mark > 0) mark = under_way[mark] ? still_under_way : 1;
+  }
+  under_way = under_way.any() ? std::bitset<256>(1u << still_under_way) : std::bitset<256>();
+  return last = still_under_way + 1;
+}
+
 const buffer_region* find_region(std::uintptr_t address) { return mutable_region(address); }
 
 std::string region_text(const buffer_region& r) {
@@ -130,6 +144,7 @@ status copy_to_device(void* to, const void* from, std::size_t bytes) {
   if (bytes == 0) return success;
   buffer_region* r = live_range(to, bytes);
   if (!r) return status::invalid_value;
+  marks.all_ended();
   std::memcpy(to, from, bytes);
   mark_written(*r, to, bytes, true);
   return success;
@@ -138,6 +153,7 @@ status copy_to_device(void* to, const void* from, std::size_t bytes) {
 status copy_to_host(void* to, const void* from, std::size_t bytes) {
   if (bytes == 0) return success;
   if (!live_range(from, bytes)) return status::invalid_value;
+  marks.all_ended();
   std::memcpy(to, from, bytes);
   return success;
 }
@@ -147,6 +163,7 @@ status copy_on_device(void* to, const void* from, std::size_t bytes, stream) {
   buffer_region* target = live_range(to, bytes);
   const buffer_region* source = live_range(from, bytes);
   if (!target || !source) return status::invalid_value;
+  marks.all_ended();
   std::memmove(to, from, bytes);
   std::memmove(target->written + (reinterpret_cast<std::uintptr_t>(to) - target->begin),
                source->written + (reinterpret_cast<std::uintptr_t>(from) - source->begin), bytes);
@@ -157,6 +174,7 @@ status zero(void* p, std::size_t bytes, stream) {
   if (bytes == 0 || noted_launches || !configuration().execute) return success;
   buffer_region* r = live_range(p, bytes);
   if (!r) return status::invalid_value;
+  marks.all_ended();
   std::memset(p, 0, bytes);
   mark_written(*r, p, bytes, true);
   return success;
@@ -166,8 +184,14 @@ status poison(void* p, std::size_t bytes) {
   if (bytes == 0) return success;
   buffer_region* r = live_range(p, bytes);
   if (!r) return status::invalid_value;
+  marks.all_ended();
   std::memset(p, 0xff, bytes);
   mark_written(*r, p, bytes, false);
+  return success;
+}
+
+status synchronize() {
+  marks.all_ended();
   return success;
 }
 

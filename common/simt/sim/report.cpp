@@ -191,7 +191,7 @@ fault explain(const fault_info& f, const launch_job& job) {
   };
   const std::string who = name(f.thread, f.block);
   const std::string head = std::string(to_string(f.kind)) + " in kernel " + kernel + " at " + where;
-  if (f.kind == fault_kind::race) {
+  if (f.kind == fault_kind::race && f.other_pc) {
     const source_line other = resolve(f.other_pc);
     return fault(f.kind, kernel, place.file, place.line,
                  head + "\n  " + who + (f.write ? " writes " : " reads ") + std::to_string(f.size) +
