@@ -549,6 +549,7 @@ TEST_CASE("narrow rows side by side, of every width and in 16 bits, special ones
   for (int width : warp_widths()) {
     set_warp_width(width);
     for (dtype t : {dtype::f16, dtype::bf16}) {
+      if (few && t == dtype::f16) continue;  // their kernels do not tell 16-bit types apart
       // Widths of one kernel for all do not tell much from one to the next.
       for (std::int64_t n = 1; n <= 300; n += few && n >= 17 ? 13 : n < 140 ? 1 : 3) {
         const std::int64_t rows = few ? 11 : n <= 33 ? 141 : 75;  // what a block may take, and part of that
@@ -947,7 +948,10 @@ TEST_CASE("every width from 1 to 1100 is right and moves what the model says", "
   }
   for (int width : warp_widths()) {
     set_warp_width(width);
-    for (std::int64_t n = 1; n <= 1100; ++n) check_distribution("normal", dtype::f32, 5, n);
+    // Wide warps again find what depends on the warp, which widths around its multiples show.
+    for (std::int64_t n = 1; n <= 1100; ++n)
+      if (width == 32 || n <= 130 || n % 64 <= 1 || n % 64 == 63 || n % 7 == 0)
+        check_distribution("normal", dtype::f32, 5, n);
   }
 }
 
