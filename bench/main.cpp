@@ -23,6 +23,7 @@ volatile std::sig_atomic_t interrupted = 0;
 
 struct shape_2d {
   std::int64_t rows, cols;
+  bool operator==(const shape_2d&) const = default;
 };
 
 /// Widths of a table over N; rows follow from the number of elements.
@@ -60,8 +61,10 @@ std::vector<shape_2d> shapes_of(const arguments& a, bool simulated) {
                                               ? std::vector<std::int64_t>{simulated ? 1 << 16 : 1 << 28}
                                               : numbers("--elements", a.elements);
   const auto add_width = [&](std::int64_t cols) {
-    for (const std::int64_t elements : sizes)
-      shapes.push_back({std::max<std::int64_t>(1, elements / cols), cols});
+    for (const std::int64_t elements : sizes) {
+      const shape_2d shape{std::max<std::int64_t>(1, elements / cols), cols};
+      if (std::find(shapes.begin(), shapes.end(), shape) == shapes.end()) shapes.push_back(shape);
+    }
   };
   if (!a.cols.empty()) {
     const std::vector<std::int64_t> cols = numbers("--cols", a.cols);
@@ -69,6 +72,8 @@ std::vector<shape_2d> shapes_of(const arguments& a, bool simulated) {
       for (std::int64_t n : cols) add_width(n);
       return shapes;
     }
+    if (!a.elements.empty())
+      throw usage_error("--elements is for --cols without --rows: leave one of them out.");
     const std::vector<std::int64_t> rows = numbers("--rows", a.rows);
     if (rows.size() != cols.size() && rows.size() != 1)
       throw usage_error("--rows and --cols go in pairs: give one --rows, or as many as --cols.");

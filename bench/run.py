@@ -164,7 +164,9 @@ def make_folder(folder):
 def studied(args, programs, out):
     """(command, file) of each stage of the studies."""
     tasks = []
-    for study in args.study.split(","):
+    if args.stages or args.quick or args.no_peers:
+        stop(2, "--study measures what it is made of: leave out --stages, --quick and --no-peers.")
+    for study in dict.fromkeys(args.study.split(",")):
         if study not in STUDIES:
             stop(2, f"--study {study} is not known: use {', '.join(STUDIES)}, with commas.")
         for number, options in STUDIES[study].items():
@@ -172,18 +174,18 @@ def studied(args, programs, out):
             if not program.is_file():
                 stop(2, f"there is no bench-{number} in {programs}: run cmake --build build.")
             command = [str(program.resolve()), "--device", args.device, "--dtype", args.dtype, *options]
-            target = out.with_name(f"{out.name}-{study}") / f"bench-{number}.json"
+            target = out.resolve().with_name(f"{out.resolve().name}-{study}") / f"bench-{number}.json"
             tasks.append(([*command, f"--benchmark_repetitions={STUDY_REPETITIONS}"], target))
     return tasks
 
 
 def tasks_of(args, programs, out):
     """Is there a GPU, and (command, file) of everything that is asked for."""
+    tasks = studied(args, programs, out) if args.study else []
     numbers = args.stages.split(",") if args.stages else ["[0-9][0-9]"]
     found = sorted(p for n in numbers for p in programs.glob(f"bench-{n}"))
     if not found:
         stop(2, f"there is no benchmark program in {programs}: run make report, or cmake --build build.")
-    tasks = studied(args, programs, out) if args.study else []
     gpu = on_a_gpu(programs, args.device)
     if args.study and not gpu:
         stop(2, "--study needs a GPU: the simulator takes no times.")

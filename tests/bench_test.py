@@ -88,6 +88,8 @@ class Programs(Folder):
     def test_every_width_in_every_size(self):
         data = self.measure("bench-02", "--dtype", "f32", "--cols", "8,64", "--elements", "32,256")
         self.assertEqual([(e["rows"], e["cols"]) for e in data["benchmarks"]], [(4, 8), (32, 8), (1, 64), (4, 64)])
+        data = self.measure("bench-02", "--dtype", "f32", "--cols", "64", "--elements", "32,64")
+        self.assertEqual([(e["rows"], e["cols"]) for e in data["benchmarks"]], [(1, 64)])
 
     def test_neither_time_nor_locale_changes_a_number(self):
         locale = {"LC_ALL": "de_DE.UTF-8", "LANG": "de_DE.UTF-8"}
@@ -116,6 +118,7 @@ class Programs(Folder):
                            (("--rows", "4"), "--rows needs --cols"),
                            (("--rows", "1,2,3", "--cols", "1,2"), "--rows and --cols go in pairs"),
                            (("--cols", "0"), "--cols 0 is no list of whole numbers"),
+                           (("--rows", "2", "--cols", "8", "--elements", "32"), "--elements is for --cols without --rows"),
                            (("--cols", "8", "--elements", "1,x"), "--elements 1,x is no list of whole numbers"),
                            (("--nonsense",), "--nonsense is no option")):
             with self.subTest(args):
@@ -133,7 +136,7 @@ class Programs(Folder):
 class Scripts(Folder):
     def run_all(self, place, *args):
         return [sys.executable, str(ROOT / "bench" / "run.py"), "--bin", str(place), "--out", str(self.folder / "out"),
-                "--device", "sim", "--quick", *args]
+                "--device", "sim", *([] if "--study" in args else ["--quick"]), *args]
 
     def test_run_ends_with_the_files_it_wrote(self):
         place = self.bin_with(bench_02="bench-02", bench_03="bench-03", stage_00="stage-00")
@@ -163,7 +166,7 @@ class Scripts(Folder):
             write(f"bench-{number}", f"""echo "$@" >> {self.folder}/told-{number}
 for a; do case $a in --benchmark_out*|--benchmark_list*) kept="$kept $a";; esac; done
 exec {BIN}/bench-{number} --device sim --dtype f32 --rows 2 --cols 40 $kept""")
-        r = call(self.run_all(place, "--study", "narrow,between", "--dtype", "f32"))
+        r = call(self.run_all(place, "--study", "narrow,between,narrow", "--dtype", "f32"))
         self.assertEqual(r.returncode, 0, r.stderr)
         files = [Path(line).relative_to(self.folder) for line in r.stdout.splitlines()]
         self.assertEqual([str(f) for f in files], ["out-narrow/bench-06.json", "out-between/bench-06.json", "out-between/bench-07.json"])
@@ -179,6 +182,7 @@ exec {BIN}/bench-{number} --device sim --dtype f32 --rows 2 --cols 40 $kept""")
         self.one_sentence(call(self.run_all(place, "--study", "x")), 2, "^run: --study x is not known: use narrow, between, sizes")
         self.one_sentence(call(self.run_all(place, "--study", "between")), 2, "^run: there is no bench-07 in .*")
         self.one_sentence(call(self.run_all(place, "--study", "narrow")), 2, "^run: --study needs a GPU: the simulator takes no times")
+        self.one_sentence(call(self.run_all(place, "--study", "narrow", "--quick")), 2, "^run: --study measures what it is made of")
         self.assertEqual(list(self.folder.glob("out*")), [])
 
     def test_interrupted_runs_keep_what_is_finished(self):

@@ -357,7 +357,7 @@ enum class order { waits, begins_next_first, one_waits, reads_first, never, coun
 __global__ void adds_one(const float* in, float* out, unsigned* count, order when) {
   if (when == order::does_nothing) return;
   if (when == order::counts_first) simt::fetch_increment(count);  // FAULT counts_ahead
-  if (when == order::begins_next_first) simt::begin_next_launch();
+  if (when == order::begins_next_first) simt::begin_next_launch();  // FAULT begins_next_ahead
   if (when == order::waits || when == order::begins_next_first) simt::wait_for_last_launch();
   if (when == order::one_waits) {
     if (threadIdx.x == 0) simt::wait_for_last_launch();
@@ -365,8 +365,23 @@ __global__ void adds_one(const float* in, float* out, unsigned* count, order whe
   }
   const float value = in[threadIdx.x];  // FAULT reads_ahead
   if (when == order::reads_first) simt::wait_for_last_launch();
-  simt::begin_next_launch();
+  if (when != order::never && when != order::counts_first) simt::begin_next_launch();
   out[threadIdx.x] = value + 1.0f;  // FAULT writes_ahead
+}
+
+__global__ void second_block_reads_first(float* p) {
+  if (blockIdx.x == 0) simt::wait_for_last_launch();
+  if (blockIdx.x == 0) p[threadIdx.x] = 2.0f;
+  if (blockIdx.x == 1 && p[threadIdx.x] > 5.0f) __syncthreads();  // FAULT reads_first_in_block_1
+  simt::wait_for_last_launch();
+}
+
+__global__ void counts(unsigned* count) { simt::fetch_increment(count); }
+
+__global__ void reads_counter(unsigned* count) {
+  const unsigned before = *count;  // FAULT reads_counter
+  simt::wait_for_last_launch();
+  if (before == 12345) *count = 0;
 }
 
 __global__ void copies_to_past_the_end(const float* in) {
@@ -579,14 +594,27 @@ TEST_CASE("a launch that begins early waits for the one before it", "[early]") {
     simt::synchronize();
     early(a, b, order::reads_first);
   }
-  SECTION("a launch that lets the next one begin, and has not waited") {
+  SECTION("what the next launch counts on") {
     early(x, a, order::waits);
     early(x, b, order::waits);
     early(a, c, order::reads_first);
-    const order open = GENERATE(order::begins_next_first, order::does_nothing);
+    refused("begins_next_ahead", "lets the next launch begin", x, b, order::begins_next_first);
+    const simt::fault f = fault_of([&] { early(x, a, order::does_nothing); });
+    CHECK(f.kind == simt::fault_kind::race);
+    CHECK_THAT(f.what(), Catch::Matchers::Contains("the block ends and has not waited"));
+  }
+  SECTION("any number of host threads, and a block that overwrites what another one reads too early") {
+    simt::configuration().workers = GENERATE(1, 2);
     early(x, a, order::waits);
-    early(x, b, open);
-    refused("reads_ahead", not_ended, a, c, order::reads_first);
+    const simt::fault f =
+        fault_of([&] { simt::launch(second_block_reads_first, simt::geometry(2, 64).early(), a.get()); });
+    check_fault(f, simt::fault_kind::race, "second_block_reads_first", "reads_first_in_block_1");
+    CHECK_THAT(f.what(), Catch::Matchers::Contains(not_ended));
+  }
+  SECTION("a counter") {
+    simt::launch(counts, plain, count.get());
+    const simt::fault f = fault_of([&] { simt::launch(reads_counter, plain.early(), count.get()); });
+    check_fault(f, simt::fault_kind::race, "reads_counter", "reads_counter");
   }
   SECTION("many launches") {
     for (int n = 0; n < 600; ++n) {

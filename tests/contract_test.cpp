@@ -550,7 +550,7 @@ TEST_CASE("narrow rows side by side, of every width and in 16 bits, special ones
     set_warp_width(width);
     for (dtype t : {dtype::f16, dtype::bf16}) {
       if (few && t == dtype::f16) continue;  // their kernels do not tell 16-bit types apart
-      // Widths of one kernel for all do not tell much from one to the next.
+      // Other stages have one kernel for all these widths: few of them tell as much.
       for (std::int64_t n = 1; n <= 300; n += few && n >= 17 ? 13 : n < 140 ? 1 : 3) {
         const std::int64_t rows = few ? 11 : n <= 33 ? 141 : 75;  // what a block may take, and part of that
         check(make_input(n % 2 ? "special" : "mixed", 61, t, rows, n, n));

@@ -272,7 +272,7 @@ TEST_CASE("a plan names the launches, and makes none", "[library]") {
 }
 
 TEST_CASE("between two measured widths, the wider one decides", "[library]") {
-  if (on_gpu()) return;  // one without clusters follows a rule
+  if (on_gpu()) return;  // a GPU without clusters follows a rule
   const simulated_clusters simulated(16);
   const auto* const x = reinterpret_cast<const void*>(std::uintptr_t{1} << 44);  // no launch is made
   const auto* const y = reinterpret_cast<const void*>(std::uintptr_t{1} << 45);
@@ -293,6 +293,12 @@ TEST_CASE("between two measured widths, the wider one decides", "[library]") {
       if (narrower) CHECK(stage_at(narrower->cols + 1) == stage);
       narrower = measured;
     }
+    // A few columns more do not make few rows another shape.
+    const auto stage_of = [&](std::int64_t rows, std::int64_t cols) {
+      return plan_softmax(x, y, {rows, cols, cols, cols, type}).stage;
+    };
+    CHECK(stage_of(1, 1025) == stage_of(1, 1024));
+    CHECK(stage_of(4096, 782) == stage_of(4096, 781));
   }
 }
 

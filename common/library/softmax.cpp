@@ -48,8 +48,8 @@ struct choice {
 };
 
 /// The stage that was fastest at the measured shape nearest to this one, of those that stage 07 would treat
-/// alike: a block a row, or several. Wider shapes go first: where a row is a little wider than what blocks
-/// hold well, as powers of two often are, it is like a wider one to them.
+/// alike: a block a row, or several. Narrower shapes count as farther: where a row is a little wider than
+/// what blocks hold well, as powers of two often are, it is like a wider one to them.
 int nearest_measured(const softmax_problem& p) {
   // Shapes are as far apart as the ratios of their rows and columns, those of the columns squared.
   const auto ratio = [](std::int64_t a, std::int64_t b) {
@@ -58,14 +58,15 @@ int nearest_measured(const softmax_problem& p) {
   };
   const std::size_t size = bytes_of(p.type);
   const bool lone = for_lone_blocks({p.rows, p.cols, p.ld_in, p.ld_out}, size);
-  constexpr double behind_all_wider = 1e30;
+  constexpr double narrower_is_farther = 16;
   double nearest = std::numeric_limits<double>::infinity();
   int stage = 6;
   for (const library::measured_choice& m : library::measured_sm_90) {
     if (m.four_bytes != (p.type == dtype::f32)) continue;
     if (lone != for_lone_blocks({m.rows, m.cols, m.cols, m.cols}, size)) continue;
-    const double wider = ratio(p.cols, m.cols);
-    const double apart = ratio(p.rows, m.rows) * wider * wider * (m.cols < p.cols ? behind_all_wider : 1);
+    const double of_cols = ratio(p.cols, m.cols);
+    const double apart =
+        ratio(p.rows, m.rows) * of_cols * of_cols * (m.cols < p.cols ? narrower_is_farther : 1);
     if (apart < nearest) {
       nearest = apart;
       stage = m.stage;

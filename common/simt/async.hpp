@@ -169,10 +169,9 @@ void send_pair(void* p, transaction_barrier& barrier, int rank, float a, float b
 /// The first half of a cluster's barrier, as cluster_arrive(), but it orders no memory accesses.
 void cluster_arrive_relaxed(const char* file = __builtin_FILE(), int line = __builtin_LINE());
 
-/// Where the next launch was begun early: it may begin as soon as every block of this one has come here. One
-/// launch runs after another here; but if a block comes here before it has waited itself, what it would have
-/// waited for counts as under way for the next launch, too.
-void begin_next_launch();
+/// Where the next launch was begun early: it may begin as soon as every block of this one has come here. That
+/// launch counts on all that came before this one, so a thread waits for it before it comes here.
+void begin_next_launch(const char* file = __builtin_FILE(), int line = __builtin_LINE());
 /// Waits until the launch before has ended, and what it stored can be read. Holds for the thread, and for the
 /// whole block behind its next __syncthreads().
 void wait_for_last_launch();

@@ -133,8 +133,8 @@ struct geometry {
            const char* file = __builtin_FILE(), int line = __builtin_LINE())
       : grid(grid), block(block), shared_bytes(shared_bytes), queue(queue), file(file), line(line) {}
   /// The same launch, which may begin before the one before it in the stream has ended. Here it does not, but
-  /// a kernel that relies on that is found: each block calls wait_for_last_launch() before it reads what that
-  /// one wrote, and before it writes.
+  /// a kernel is held to what it has to do then: each block calls wait_for_last_launch(), before it reads
+  /// what that one wrote, before it writes, and before it lets the next launch begin.
   geometry early() const {
     geometry g = *this;
     g.begins_early = true;

@@ -309,7 +309,7 @@ unsigned char* worker::stack_of(const lane& l) const { return stack_number(stack
 void worker::begin(const launch_job& j) {
   job = &j;
   totals = {};
-  left_under_way = false;
+  counters.clear();
   statements.clear();
   extents.clear();
   loaded_before_ = 0;
@@ -436,7 +436,7 @@ void worker::order_block() {
   ++meetings_;
   for (warp& w : warps_) release(w);
   if (waited_)
-    for (lane& l : lanes_) l.ahead = false;
+    for (lane& l : lanes_) l.has_to_wait = false;
   recent_accesses_.forget();
   totals.loaded_at_once = std::max(totals.loaded_at_once, totals.global_load.bytes - loaded_before_);
   loaded_before_ = totals.global_load.bytes;
@@ -444,7 +444,6 @@ void worker::order_block() {
 
 /// The block has run to its end.
 void worker::finish_block() {
-  left_under_way = left_under_way || (job->begins_early && !waited_);
   condense(block_extents_);
   extents.insert(extents.end(), block_extents_.begin(), block_extents_.end());
   if (job->by_line) {
@@ -572,7 +571,7 @@ void worker::prepare_block() {
   for (int t = 0; t < threads; ++t) {
     lanes_[t].state = lane_state::ready;
     lanes_[t].cluster_arrivals = 0;
-    lanes_[t].ahead = job->begins_early;
+    lanes_[t].has_to_wait = job->begins_early;
   }
   waited_ = false;
   fault_.reset();
@@ -612,6 +611,14 @@ std::optional<fault_info> worker::run_block(std::uint64_t block) {
                                                    unwritten_->address < race.address + race.size));
   };
   if (unwritten_ && !(found && explains(*found))) found = unwritten_;
+  if (completed_ && !found && job->check && job->begins_early && !waited_)
+    found = {.kind = fault_kind::race,
+             .block = block_,
+             .site = job->launched,
+             .text =
+                 "the block ends and has not waited for the launch before, nor will the next launch: this "
+                 "one begins early",
+             .next = "let every block call simt::wait_for_last_launch()"};
   if (!completed_) {
     abandon_block();
     group->abandon();
@@ -660,10 +667,20 @@ void worker::access(const void* pc, std::uintptr_t address, unsigned size, bool 
   }
 }
 
+void worker::begin_next_launch(const char* file, int line) {
+  if (job->check && current->has_to_wait)
+    fail({.kind = fault_kind::race,
+          .block = block_,
+          .thread = current->linear,
+          .site = {file, line},
+          .text = "lets the next launch begin, which counts on all before: this one begins early",
+          .next = wait_advice});
+}
+
 /// Neither counted nor held against other accesses: blocks that count in one word are no race.
 unsigned worker::fetch_increment(const void* pc, unsigned* p, const char* file, int line) {
   const auto address = reinterpret_cast<std::uintptr_t>(p);
-  if (job->check && current->ahead)
+  if (job->check && current->has_to_wait)
     fail({.kind = fault_kind::race,
           .block = block_,
           .thread = current->linear,
@@ -675,6 +692,7 @@ unsigned worker::fetch_increment(const void* pc, unsigned* p, const char* file, 
           .site = {file, line},
           .text = "counts in a word that is in no device buffer",
           .next = "count in global memory: a buffer that simt::allocate returned"});
+  if (counters.empty() || counters.back() != address) counters.push_back(address);
   return __atomic_fetch_add(p, 1, __ATOMIC_RELAXED);
 }
 
@@ -724,10 +742,9 @@ bool worker::check_global(const void* pc, std::uintptr_t address, unsigned size,
     fail(fault_here(fault_kind::misaligned,
                     "byte " + std::to_string(offset) + " of " + region_text(*r) + misaligned_text(size),
                     misaligned_advice));
-  if (current->ahead) {  // of the launch before
-    const unsigned char* marks_there = r->written + offset;
-    const auto under_way = [&](unsigned char mark) { return job->under_way[mark]; };
-    if (write || std::any_of(marks_there, marks_there + size, under_way))
+  if (current->has_to_wait) {  // of the launch before
+    const unsigned char* there = r->written + offset;
+    if (write || (job->under_way > 0 && std::find(there, there + size, job->under_way) != there + size))
       fail(
           fault_here(fault_kind::race,
                      "byte " + std::to_string(offset) + " of " + region_text(*r) +
@@ -736,8 +753,9 @@ bool worker::check_global(const void* pc, std::uintptr_t address, unsigned size,
                                   "early"),
                      wait_advice));
   }
+  // A mark of another launch stays until this one has ended, as other blocks may look for it meanwhile.
   if (write)
-    std::memset(r->written + offset, job->mark, size);
+    std::replace(r->written + offset, r->written + offset + size, static_cast<unsigned char>(0), job->mark);
   else if (!unwritten_ && !all_set(r->written + offset, size))
     unwritten_ =
         fault_here(fault_kind::uninitialised,
@@ -926,14 +944,24 @@ void run_grid(const void* kernel, const geometry& g, int cluster_blocks,
                                describe(status::invalid_configuration),
                            advice(status::invalid_configuration), g.file, g.line));
   const settings& s = configuration();
-  const launch_job job{kernel,         invoke,
-                       arguments,      argument_bytes,
-                       g.grid,         g.block,
-                       g.shared_bytes, s.warp_size,
-                       s.check,        kernel_name(kernel),
-                       s.by_line,      s.trace,
-                       cluster_blocks, marks.next(),
-                       g.begins_early, g.begins_early ? marks.under_way : std::bitset<256>()};
+  const bool marked = s.execute && s.check;
+  const launch_job job{.kernel = kernel,
+                       .invoke = invoke,
+                       .arguments = arguments,
+                       .argument_bytes = argument_bytes,
+                       .grid = g.grid,
+                       .block = g.block,
+                       .shared_bytes = g.shared_bytes,
+                       .warp_size = s.warp_size,
+                       .check = s.check,
+                       .name = kernel_name(kernel),
+                       .by_line = s.by_line,
+                       .trace = s.trace,
+                       .cluster_blocks = cluster_blocks,
+                       .mark = marked ? marks.next() : static_cast<unsigned char>(1),
+                       .begins_early = g.begins_early,
+                       .under_way = g.begins_early ? marks.under_way : static_cast<unsigned char>(0),
+                       .launched = {g.file, g.line}};
   marks.all_ended();
   const std::uint64_t blocks = std::uint64_t{g.grid.x} * g.grid.y * g.grid.z;
   const std::uint64_t wanted = s.workers > 0 ? s.workers : std::max(1u, std::thread::hardware_concurrency());
@@ -1031,9 +1059,13 @@ void run_grid(const void* kernel, const geometry& g, int cluster_blocks,
   if (const auto race = find_conflict(touched)) fault = race_of_blocks(*race, job);
   if (fault) throw explain(*fault, job);
 
-  const bool left = std::any_of(ran.begin(), ran.end(), [](const worker* w) { return w->left_under_way; });
-  if (left) marks.under_way = job.under_way;
-  marks.under_way.set(job.mark);
+  if (job.check) {
+    for (const extent& e : touched)
+      if (e.write) mark_written_by(job.mark, e.begin, e.end - e.begin);
+    for (const worker* w : ran)
+      for (const std::uintptr_t counter : w->counters) mark_written_by(job.mark, counter, sizeof(unsigned));
+    marks.under_way = job.mark;
+  }
   for (const worker* w : ran) {
     const launch_record& t = w->totals;
     record.global_load += t.global_load;
@@ -1066,9 +1098,9 @@ unsigned fetch_increment(unsigned* p, const char* file, int line) {
   const inside_simulator inside;
   return inside.w.fetch_increment(__builtin_return_address(0), p, file, line);
 }
-void begin_next_launch() {
+void begin_next_launch(const char* file, int line) {
   const inside_simulator inside;
-  inside.w.begin_next_launch();
+  inside.w.begin_next_launch(file, line);
 }
 void wait_for_last_launch() {
   const inside_simulator inside;

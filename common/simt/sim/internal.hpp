@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <array>
-#include <bitset>
 #include <boost/context/fiber.hpp>
 #include <boost/context/preallocated.hpp>
 #include <condition_variable>
@@ -53,6 +52,8 @@ struct buffer_region {
 
 /// The buffer whose reserved range holds the address; nullptr if none. Stable while a launch runs.
 const buffer_region* find_region(std::uintptr_t address);
+/// Bytes of a live buffer.
+void mark_written_by(unsigned char mark, std::uintptr_t begin, std::size_t bytes);
 std::string region_text(const buffer_region& r);
 
 /// A statement in the source, for the reports.
@@ -216,7 +217,7 @@ struct lane {
   const transaction_barrier* awaited = nullptr;  // at_transaction_barrier: what it waits for
   unsigned parity = 0;  // likewise: of the phase
   unsigned cluster_arrivals = 0;  // at the barrier of the cluster
-  bool ahead = false;  // of the launch before, for which it has not waited yet
+  bool has_to_wait = false;  // for the launch before, ahead of which it may run
   stack_switch stack;
 };
 
@@ -235,19 +236,19 @@ struct warp {
   std::vector<trace_step> steps;
 };
 
-/// A launch as all workers see it.
 /// Who wrote a byte of global memory, in a byte: 1 is the host, or a launch that has ended long ago; a later
 /// one has a mark of its own.
 struct launch_marks {
   unsigned char last = 1;
-  std::bitset<256> under_way;  // of launches that may still run when the next one begins early
+  unsigned char under_way = 0;  // of the launch that may still run when the next one begins early; 0: none
   /// A mark for the next launch. Where none is left, what ended launches wrote becomes the host's.
   unsigned char next();
   /// The host, or the stream, has waited for all launches.
-  void all_ended() { under_way.reset(); }
+  void all_ended() { under_way = 0; }
 };
 extern launch_marks marks;
 
+/// A launch as all workers see it.
 struct launch_job {
   const void* kernel = nullptr;
   void (*invoke)(const void*, const void*) = nullptr;
@@ -263,7 +264,8 @@ struct launch_job {
   int cluster_blocks = 1;
   unsigned char mark = 1;
   bool begins_early = false;
-  std::bitset<256> under_way;  // marks of launches that may not have ended when this one begins
+  unsigned char under_way = 0;  // mark of the launch that may not have ended when this one begins
+  sync_site launched;
 
   int threads() const { return static_cast<int>(block.x * block.y * block.z); }  // of a block
 };
@@ -404,13 +406,12 @@ class worker {
   void copy_chunk(const void* pc, void* to, const void* from, int bytes, const transaction_barrier& b,
                   const char* file, int line);
   void prefetch(const void* from, std::int64_t bytes, const char* file, int line);
-  void begin_next_launch() { left_under_way = left_under_way || current->ahead; }
+  void begin_next_launch(const char* file, int line);
   void wait_for_last_launch() {
-    current->ahead = false;
+    current->has_to_wait = false;
     waited_ = true;
   }
-  /// A block let the next launch begin, or ended, and had not waited for the launch before.
-  bool left_under_way = false;
+  std::vector<std::uintptr_t> counters;  // words that fetch_increment() changed
   void store_pair(const void* pc, void* p, int rank, float a, float b);
   void send_pair(const void* pc, void* p, const transaction_barrier& barrier, int rank, float a, float b,
                  const char* file, int line);

@@ -60,6 +60,10 @@ void forget(buffer_region* r) {
 
 }  // namespace
 
+void mark_written_by(unsigned char mark, std::uintptr_t begin, std::size_t bytes) {
+  if (buffer_region* r = mutable_region(begin)) std::memset(r->written + (begin - r->begin), mark, bytes);
+}
+
 launch_marks marks;
 
 unsigned char launch_marks::next() {
@@ -68,9 +72,9 @@ unsigned char launch_marks::next() {
   for (const auto& r : regions()) {
     if (!r->alive) continue;
     for (std::size_t i = 0; i < r->bytes; ++i)
-      if (unsigned char& mark = r->written[i]; mark > 0) mark = under_way[mark] ? still_under_way : 1;
+      if (unsigned char& mark = r->written[i]; mark > 0) mark = mark == under_way ? still_under_way : 1;
   }
-  under_way = under_way.any() ? std::bitset<256>(1u << still_under_way) : std::bitset<256>();
+  if (under_way > 0) under_way = still_under_way;
   return last = still_under_way + 1;
 }
 
