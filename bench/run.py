@@ -23,12 +23,12 @@ from records import ROOT
 
 LIES = "allocate,cold,l2,nosync,zeros"
 # What is measured beside the ladder, into folders of their own: a study -> a stage -> what its program is told.
-SOME, WIDE = "2047,2501,3001,4097,5001,6001,7001,10001,12001,14001,16001,17001,20001,24577,28001", "66001,80000,100001,200001"
+BOTH = "2047,2501,3001,4097,5001,6001,7001,10001,12001,14001,16001,17001,20001,24577,28001"
 ELEMENTS = ",".join(str(1 << power) for power in (24, 26, 28, 30))
 STUDIES = {
     "narrow": {"06": ["--cols", "9,17,25,33,36,49,63,65,81,97,100,113,127,129,150,191,225,239,255"]},
-    "between": {"06": ["--cols", f"261,300,385,520,600,641,1032,1101,1300,1501,{SOME}"],
-                "07": ["--cols", f"{SOME},33001,40001,{WIDE},300000,400000,600000,800000"]},
+    "between": {"06": ["--cols", f"261,300,385,520,600,641,1032,1101,1300,1501,{BOTH}"],
+                "07": ["--cols", f"{BOTH},33001,40001,66001,80000,100001,200001,300000,400000,600000,800000"]},
     "sizes": {"06": ["--cols", "1024,8192", "--elements", ELEMENTS], "07": ["--cols", "65536,1048576", "--elements", ELEMENTS]},
 }
 STUDY_REPETITIONS = 11
@@ -163,7 +163,7 @@ def make_folder(folder):
 
 def studied(args, programs, out):
     """(command, file) of each stage of the studies."""
-    tasks = []
+    tasks, place = [], out.resolve()
     if args.stages or args.quick or args.no_peers:
         stop(2, "--study measures what it is made of: leave out --stages, --quick and --no-peers.")
     for study in dict.fromkeys(args.study.split(",")):
@@ -174,32 +174,28 @@ def studied(args, programs, out):
             if not program.is_file():
                 stop(2, f"there is no bench-{number} in {programs}: run cmake --build build.")
             command = [str(program.resolve()), "--device", args.device, "--dtype", args.dtype, *options]
-            target = out.resolve().with_name(f"{out.resolve().name}-{study}") / f"bench-{number}.json"
+            target = place.with_name(f"{place.name}-{study}") / f"bench-{number}.json"
             tasks.append(([*command, f"--benchmark_repetitions={STUDY_REPETITIONS}"], target))
+    if not on_a_gpu(programs, args.device):
+        stop(2, "--study needs a GPU: the simulator takes no times.")
     return tasks
 
 
-def tasks_of(args, programs, out):
-    """Is there a GPU, and (command, file) of everything that is asked for."""
-    tasks = studied(args, programs, out) if args.study else []
+def found_in(args, programs, out):
+    """Is there a GPU, and (command, file) of each program that was built."""
     numbers = args.stages.split(",") if args.stages else ["[0-9][0-9]"]
     found = sorted(p for n in numbers for p in programs.glob(f"bench-{n}"))
     if not found:
         stop(2, f"there is no benchmark program in {programs}: run make report, or cmake --build build.")
     gpu = on_a_gpu(programs, args.device)
-    if args.study and not gpu:
-        stop(2, "--study needs a GPU: the simulator takes no times.")
-    if not args.study:
-        if gpu and not args.no_peers:
-            found += sorted(programs.glob("bench-cudnn-*"))
-        shapes = ["--cols", "32,128,781,1024,4096,32768,262144"] if args.quick else ["--set", "all" if gpu else "ladder"]
-        tasks = [([str(p.resolve()), "--device", args.device, "--dtype", args.dtype, *shapes], out / f"{p.name}.json") for p in found]
-        liar = programs / "bench-04"  # a fast kernel, and matrices that fit the cache: there a lie is large
-        if gpu and liar.is_file():
-            lie = [str(liar.resolve()), "--device", args.device, "--dtype", "f32", "--rows", "4096", "--cols", "1024", "--lie", LIES]
-            tasks.append((lie, out / "lies.json"))
-    for folder in sorted({target.parent for _, target in tasks}):
-        make_folder(folder)
+    if gpu and not args.no_peers:
+        found += sorted(programs.glob("bench-cudnn-*"))
+    shapes = ["--cols", "32,128,781,1024,4096,32768,262144"] if args.quick else ["--set", "all" if gpu else "ladder"]
+    tasks = [([str(p.resolve()), "--device", args.device, "--dtype", args.dtype, *shapes], out / f"{p.name}.json") for p in found]
+    liar = programs / "bench-04"  # a fast kernel, and matrices that fit the cache: there a lie is large
+    if gpu and liar.is_file():
+        lie = [str(liar.resolve()), "--device", args.device, "--dtype", "f32", "--rows", "4096", "--cols", "1024", "--lie", LIES]
+        tasks.append((lie, out / "lies.json"))
     return gpu, tasks
 
 
@@ -217,8 +213,10 @@ def main():
     parser.add_argument("--python", default="python3", help="the Python that has PyTorch, for the peers")
     args = parser.parse_args()
     programs, out = Path(args.bin), Path(args.out)
-    gpu, tasks = tasks_of(args, programs, out)
     whole = not args.study
+    gpu, tasks = found_in(args, programs, out) if whole else (True, studied(args, programs, out))
+    for folder in sorted({target.parent for _, target in tasks}):
+        make_folder(folder)
     tuner = whole and (programs / "stage-04").is_file()
     peers = whole and gpu and not args.no_peers and shutil.which(args.python)
     progress = Progress(sum(points_of(command) for command, _ in tasks) + (len(TUNED_WIDTHS) if tuner else 0))

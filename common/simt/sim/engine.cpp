@@ -667,26 +667,20 @@ void worker::access(const void* pc, std::uintptr_t address, unsigned size, bool 
   }
 }
 
-void worker::begin_next_launch(const char* file, int line) {
+/// A thread that begins early does what it may do only once it has waited.
+void worker::require_waited(const char* text, const char* file, int line) {
   if (job->check && current->has_to_wait)
-    fail({.kind = fault_kind::race,
-          .block = block_,
-          .thread = current->linear,
-          .site = {file, line},
-          .text = "lets the next launch begin, which counts on all before: this one begins early",
-          .next = wait_advice});
+    fail({.kind = fault_kind::race, .site = {file, line}, .text = text, .next = wait_advice});
+}
+
+void worker::begin_next_launch(const char* file, int line) {
+  require_waited("lets the next launch begin, which counts on all before: this one begins early", file, line);
 }
 
 /// Neither counted nor held against other accesses: blocks that count in one word are no race.
 unsigned worker::fetch_increment(const void* pc, unsigned* p, const char* file, int line) {
   const auto address = reinterpret_cast<std::uintptr_t>(p);
-  if (job->check && current->has_to_wait)
-    fail({.kind = fault_kind::race,
-          .block = block_,
-          .thread = current->linear,
-          .site = {file, line},
-          .text = "counts in a word that the launch before may still use: this one begins early",
-          .next = wait_advice});
+  require_waited("counts in a word that the launch before may still use: this one begins early", file, line);
   if (job->check && (written_flags(address, 1) || !check_global(pc, address, sizeof *p, false)))
     fail({.kind = fault_kind::host_memory,
           .site = {file, line},
@@ -742,20 +736,15 @@ bool worker::check_global(const void* pc, std::uintptr_t address, unsigned size,
     fail(fault_here(fault_kind::misaligned,
                     "byte " + std::to_string(offset) + " of " + region_text(*r) + misaligned_text(size),
                     misaligned_advice));
-  if (current->has_to_wait) {  // of the launch before
-    const unsigned char* there = r->written + offset;
-    if (write || (job->under_way > 0 && std::find(there, there + size, job->under_way) != there + size))
-      fail(
-          fault_here(fault_kind::race,
-                     "byte " + std::to_string(offset) + " of " + region_text(*r) +
-                         (write ? ", which the launch before may still use: this one begins early"
-                                : ", written by the launch before, which may not have ended: this one begins "
-                                  "early"),
-                     wait_advice));
-  }
-  // A mark of another launch stays until this one has ended, as other blocks may look for it meanwhile.
+  if (current->has_to_wait && (write || holds_any(job->under_way, address, size)))
+    fail(fault_here(fault_kind::race,
+                    "byte " + std::to_string(offset) + " of " + region_text(*r) +
+                        (write ? ", which the launch before may still use: this one begins early"
+                               : ", written by the launch before, which may not have ended: this one begins "
+                                 "early"),
+                    wait_advice));
   if (write)
-    std::replace(r->written + offset, r->written + offset + size, static_cast<unsigned char>(0), job->mark);
+    std::memset(r->written + offset, 1, size);
   else if (!unwritten_ && !all_set(r->written + offset, size))
     unwritten_ =
         fault_here(fault_kind::uninitialised,
@@ -944,7 +933,6 @@ void run_grid(const void* kernel, const geometry& g, int cluster_blocks,
                                describe(status::invalid_configuration),
                            advice(status::invalid_configuration), g.file, g.line));
   const settings& s = configuration();
-  const bool marked = s.execute && s.check;
   const launch_job job{.kernel = kernel,
                        .invoke = invoke,
                        .arguments = arguments,
@@ -958,11 +946,10 @@ void run_grid(const void* kernel, const geometry& g, int cluster_blocks,
                        .by_line = s.by_line,
                        .trace = s.trace,
                        .cluster_blocks = cluster_blocks,
-                       .mark = marked ? marks.next() : static_cast<unsigned char>(1),
                        .begins_early = g.begins_early,
-                       .under_way = g.begins_early ? marks.under_way : static_cast<unsigned char>(0),
+                       .under_way = g.begins_early ? under_way : std::vector<byte_range>(),
                        .launched = {g.file, g.line}};
-  marks.all_ended();
+  under_way.clear();
   const std::uint64_t blocks = std::uint64_t{g.grid.x} * g.grid.y * g.grid.z;
   const std::uint64_t wanted = s.workers > 0 ? s.workers : std::max(1u, std::thread::hardware_concurrency());
   // Each stack and its guard are two mappings, and Linux gives a process 65530 of them by default.
@@ -1059,13 +1046,13 @@ void run_grid(const void* kernel, const geometry& g, int cluster_blocks,
   if (const auto race = find_conflict(touched)) fault = race_of_blocks(*race, job);
   if (fault) throw explain(*fault, job);
 
-  if (job.check) {
-    for (const extent& e : touched)
-      if (e.write) mark_written_by(job.mark, e.begin, e.end - e.begin);
-    for (const worker* w : ran)
-      for (const std::uintptr_t counter : w->counters) mark_written_by(job.mark, counter, sizeof(unsigned));
-    marks.under_way = job.mark;
-  }
+  for (const extent& e : touched)
+    if (e.write) under_way.push_back({e.begin, e.end});
+  for (const worker* w : ran)
+    for (const std::uintptr_t counter : w->counters)
+      under_way.push_back({counter, counter + sizeof(unsigned)});
+  join(under_way);
+
   for (const worker* w : ran) {
     const launch_record& t = w->totals;
     record.global_load += t.global_load;

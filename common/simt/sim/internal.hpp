@@ -43,8 +43,7 @@ struct buffer_region {
   std::uintptr_t begin = 0;
   std::size_t bytes = 0;
   std::size_t mapped_bytes = 0;  // bytes rounded up to pages
-  // One byte a data byte: 0 if it was never written, else by which launch (launch_marks), or 1.
-  unsigned char* written = nullptr;
+  unsigned char* written = nullptr;  // one byte a data byte: has it ever been written?
   bool alive = true;
   std::string name;
   std::string description;
@@ -52,8 +51,6 @@ struct buffer_region {
 
 /// The buffer whose reserved range holds the address; nullptr if none. Stable while a launch runs.
 const buffer_region* find_region(std::uintptr_t address);
-/// Bytes of a live buffer.
-void mark_written_by(unsigned char mark, std::uintptr_t begin, std::size_t bytes);
 std::string region_text(const buffer_region& r);
 
 /// A statement in the source, for the reports.
@@ -236,17 +233,9 @@ struct warp {
   std::vector<trace_step> steps;
 };
 
-/// Who wrote a byte of global memory, in a byte: 1 is the host, or a launch that has ended long ago; a later
-/// one has a mark of its own.
-struct launch_marks {
-  unsigned char last = 1;
-  unsigned char under_way = 0;  // of the launch that may still run when the next one begins early; 0: none
-  /// A mark for the next launch. Where none is left, what ended launches wrote becomes the host's.
-  unsigned char next();
-  /// The host, or the stream, has waited for all launches.
-  void all_ended() { under_way = 0; }
-};
-extern launch_marks marks;
+/// What the last launch wrote, joined: it may still run when the next one begins early. Empty once the host,
+/// or the stream, has waited for it.
+extern std::vector<byte_range> under_way;
 
 /// A launch as all workers see it.
 struct launch_job {
@@ -262,9 +251,8 @@ struct launch_job {
   bool by_line = false;
   std::vector<traced_row> trace;
   int cluster_blocks = 1;
-  unsigned char mark = 1;
   bool begins_early = false;
-  unsigned char under_way = 0;  // mark of the launch that may not have ended when this one begins
+  std::vector<byte_range> under_way;  // written by the launch that may not have ended when this one begins
   sync_site launched;
 
   int threads() const { return static_cast<int>(block.x * block.y * block.z); }  // of a block
@@ -458,6 +446,7 @@ class worker {
   [[noreturn]] void fail_by_race(const accessed& a, std::uint64_t other_block, int other_thread,
                                  const void* other_pc, bool other_write);
   [[noreturn]] void fail(fault_info fault);
+  void require_waited(const char* text, const char* file, int line);
   bool check_global(const void* pc, std::uintptr_t address, unsigned size, bool write);
   bool check_shared(const void* pc, std::uintptr_t address, unsigned size, bool write);
   bool on_own_stack(std::uintptr_t address) const;

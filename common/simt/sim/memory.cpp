@@ -60,23 +60,7 @@ void forget(buffer_region* r) {
 
 }  // namespace
 
-void mark_written_by(unsigned char mark, std::uintptr_t begin, std::size_t bytes) {
-  if (buffer_region* r = mutable_region(begin)) std::memset(r->written + (begin - r->begin), mark, bytes);
-}
-
-launch_marks marks;
-
-unsigned char launch_marks::next() {
-  if (last < 255) return ++last;
-  constexpr unsigned char still_under_way = 2;
-  for (const auto& r : regions()) {
-    if (!r->alive) continue;
-    for (std::size_t i = 0; i < r->bytes; ++i)
-      if (unsigned char& mark = r->written[i]; mark > 0) mark = mark == under_way ? still_under_way : 1;
-  }
-  if (under_way > 0) under_way = still_under_way;
-  return last = still_under_way + 1;
-}
+std::vector<byte_range> under_way;
 
 const buffer_region* find_region(std::uintptr_t address) { return mutable_region(address); }
 
@@ -148,7 +132,7 @@ status copy_to_device(void* to, const void* from, std::size_t bytes) {
   if (bytes == 0) return success;
   buffer_region* r = live_range(to, bytes);
   if (!r) return status::invalid_value;
-  marks.all_ended();
+  under_way.clear();
   std::memcpy(to, from, bytes);
   mark_written(*r, to, bytes, true);
   return success;
@@ -157,7 +141,7 @@ status copy_to_device(void* to, const void* from, std::size_t bytes) {
 status copy_to_host(void* to, const void* from, std::size_t bytes) {
   if (bytes == 0) return success;
   if (!live_range(from, bytes)) return status::invalid_value;
-  marks.all_ended();
+  under_way.clear();
   std::memcpy(to, from, bytes);
   return success;
 }
@@ -167,7 +151,7 @@ status copy_on_device(void* to, const void* from, std::size_t bytes, stream) {
   buffer_region* target = live_range(to, bytes);
   const buffer_region* source = live_range(from, bytes);
   if (!target || !source) return status::invalid_value;
-  marks.all_ended();
+  under_way.clear();
   std::memmove(to, from, bytes);
   std::memmove(target->written + (reinterpret_cast<std::uintptr_t>(to) - target->begin),
                source->written + (reinterpret_cast<std::uintptr_t>(from) - source->begin), bytes);
@@ -178,7 +162,7 @@ status zero(void* p, std::size_t bytes, stream) {
   if (bytes == 0 || noted_launches || !configuration().execute) return success;
   buffer_region* r = live_range(p, bytes);
   if (!r) return status::invalid_value;
-  marks.all_ended();
+  under_way.clear();
   std::memset(p, 0, bytes);
   mark_written(*r, p, bytes, true);
   return success;
@@ -188,14 +172,14 @@ status poison(void* p, std::size_t bytes) {
   if (bytes == 0) return success;
   buffer_region* r = live_range(p, bytes);
   if (!r) return status::invalid_value;
-  marks.all_ended();
+  under_way.clear();
   std::memset(p, 0xff, bytes);
   mark_written(*r, p, bytes, false);
   return success;
 }
 
 status synchronize() {
-  marks.all_ended();
+  under_way.clear();
   return success;
 }
 

@@ -137,6 +137,24 @@ void condense(std::vector<extent>& all) {
   all.resize(kept);
 }
 
+void join(std::vector<byte_range>& ranges) {
+  std::sort(ranges.begin(), ranges.end(), [](const auto& a, const auto& b) { return a.begin < b.begin; });
+  std::size_t joined = 0;
+  for (const byte_range& r : ranges) {
+    if (joined > 0 && r.begin <= ranges[joined - 1].end)
+      ranges[joined - 1].end = std::max(ranges[joined - 1].end, r.end);
+    else
+      ranges[joined++] = r;
+  }
+  ranges.resize(joined);
+}
+
+bool holds_any(const std::vector<byte_range>& joined, std::uintptr_t address, unsigned size) {
+  const auto behind = std::partition_point(joined.begin(), joined.end(),
+                                           [&](const byte_range& r) { return r.end <= address; });
+  return behind != joined.end() && behind->begin < address + size;
+}
+
 std::optional<block_conflict> find_conflict(std::vector<extent>& all) {
   std::sort(all.begin(), all.end(), [](const extent& a, const extent& b) { return order(a) < order(b); });
   reach reads, writes;

@@ -113,6 +113,16 @@ struct extent {
 /// Sorts what one block accessed and joins what lies together.
 void condense(std::vector<extent>& of_block);
 
+/// Bytes from begin up to end.
+struct byte_range {
+  std::uintptr_t begin = 0, end = 0;
+};
+
+/// Sorts ranges and joins those that meet.
+void join(std::vector<byte_range>& ranges);
+/// Is one of the bytes in joined ranges?
+bool holds_any(const std::vector<byte_range>& joined, std::uintptr_t address, unsigned size);
+
 /// Two blocks at one byte.
 struct block_conflict {
   extent first, second;
